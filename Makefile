@@ -21,10 +21,10 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
-run: $(STAMP)  ## the main job: a small campaign on the included table nano-gpt2, and its page
-	@$(BIN)/lpzero tables
-	@$(BIN)/lpzero counters nano-gpt2
-	$(BIN)/lpzero discover nano-gpt2 --out runs/nano-gpt2 --resume --jobs $(JOBS)
+run: $(STAMP)  ## the main job: campaigns on two included tables, one where networks beat counts and one where they do not
+	$(BIN)/lpzero discover nano-rnn --out runs/nano-rnn --resume --jobs $(JOBS)
+	@$(BIN)/lpzero report runs/nano-rnn
+	$(BIN)/lpzero discover nano-gpt2 --generations 10 --out runs/nano-gpt2 --resume --jobs $(JOBS)
 	@$(BIN)/lpzero report runs/nano-gpt2
 
 test: lint  ## lint, types and every test, the slow ones too: what CI runs

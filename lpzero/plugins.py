@@ -19,6 +19,7 @@ from primitives import registry as primitives
 from spaces import user_modules
 from spaces.tables import registry as tables
 from spaces.tables.project_file import sources_of
+from spaces.untrusted import user_path
 
 logger = logging.getLogger(__name__)
 _GIVEN: list[str] = []
@@ -32,7 +33,7 @@ def load(name: str) -> None:
 
     Raises UserCodeError if there is no such file.
     """
-    if (name.endswith(".py") or "/" in name) and not Path(name).expanduser().is_file():
+    if (name.endswith(".py") or "/" in name) and not user_path(name).is_file():
         raise user_modules.UserCodeError(f"there is no plug-in {name}: the file does not exist")
     try:
         module = user_modules.load(name)

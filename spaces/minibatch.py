@@ -27,7 +27,7 @@ from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.images import ImageSpace
 from spaces.tokenizer import MOST_TEXT, Tokenizer, windows
-from spaces.untrusted import UntrustedError, open_regular, pieces_of
+from spaces.untrusted import UntrustedError, open_regular, pieces_of, user_path
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +48,7 @@ class Corpus:
     @staticmethod
     def of(path: str | Path) -> Corpus:
         """The corpus in the file; raise BatchError unless it can be read."""
-        where = str(Path(path).expanduser().resolve())
+        where = str(user_path(path).resolve())
         with _corpus(where) as file:
             return Corpus(_digest(where, _state(file)), where)
 

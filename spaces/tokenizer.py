@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from spaces import memory
 from spaces.errors import BatchError
-from spaces.untrusted import UntrustedError, parse_json, read_regular
+from spaces.untrusted import UntrustedError, parse_json, read_regular, user_path
 
 LARGEST = 64 << 20  # bytes; the largest vocabularies in use need about half
 MOST_TEXT = 4 << 20  # bytes of a corpus that are read: enough for thousands of sequences
@@ -38,7 +38,7 @@ class Tokenizer:
     @staticmethod
     def of(path: str | Path) -> Tokenizer:
         """The tokenizer in the file; raise BatchError unless it can be read."""
-        where = str(Path(path).expanduser().resolve())
+        where = str(user_path(path).resolve())
         _encoded(where, b"")
         return Tokenizer(hashlib.sha256(_read(where)).hexdigest(), where)
 

@@ -35,6 +35,11 @@ class UntrustedError(SpaceError, OSError, ValueError):
         return UntrustedError, (self._path, str(self.strerror))
 
 
+def user_path(text: str | os.PathLike[str]) -> Path:
+    """The path that the user wrote with the home folder for `~`; that of an unknown user stays."""
+    return Path(os.path.expanduser(text))
+
+
 def open_regular(path: Path, largest: int | None = None, follow_links: bool = True) -> BinaryIO:
     """The file, opened for reading; raise UntrustedError unless it is a regular file of that size.
 

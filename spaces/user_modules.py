@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import linecache
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -28,7 +27,7 @@ from typing import Any
 
 from spaces.base import Space
 from spaces.errors import SpaceError, UnknownNameError, shown
-from spaces.untrusted import read_regular
+from spaces.untrusted import read_regular, user_path
 
 _LARGEST = 8 << 20  # bytes
 _LONGEST = 200  # characters of an address that is printed as an option
@@ -103,7 +102,7 @@ def digest_of(module: str) -> str | None:
 def load(name: str) -> ModuleType:
     """The module of that name or path, run if it was not yet: for what the user names."""
     if _is_path(name):
-        return _run_file(Path(name).expanduser())
+        return _run_file(user_path(name))
     beside = Path(*name.split(".")).with_suffix(".py")
     if name in _LOADED and name in sys.modules:
         return sys.modules[name]
@@ -258,7 +257,7 @@ def _given(name: str) -> ModuleType | None:
         if found is None and name in _IMPORTED:
             return load(name)
         return found if isinstance(found, ModuleType) else None
-    where = Path(os.path.expanduser(name))
+    where = user_path(name)
     by_path = [known for known in _LOADED.values() if known.path == str(where.absolute())]
     by_name = [known for known in _LOADED.values() if Path(known.path).name == where.name]
     return sys.modules[(by_path or by_name)[-1].name] if by_name else None

@@ -336,6 +336,19 @@ def test_one_module_opens_what_may_be_a_strangers() -> None:
     assert not OWN_READERS.keys() - found.keys(), "no longer there: remove them from OWN_READERS"
 
 
+@pytest.mark.slow
+def test_one_function_replaces_the_home_folder() -> None:
+    packages = ("lpzero", "spaces", "primitives", "experiments")
+    found = [
+        relative(path)
+        for package in packages
+        for path in modules_of(package)
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and _name(node.func) in ("expanduser", "home")
+    ]
+    assert found == [OPENER]
+
+
 @pytest.mark.parametrize(
     ("code", "is_read"),
     [

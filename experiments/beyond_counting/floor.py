@@ -8,7 +8,6 @@ The search is that of the experiment, on train and valid of one split, in the la
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import click
 import numpy as np
@@ -24,7 +23,7 @@ from lpzero.scores.products import search
 from lpzero.scores.terms import term_table
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, sketches
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from spaces.tables import load, split
 
 COLUMNS = ("table", "permutations", "fit", "fit_ci", "test", "test_ci")
@@ -47,7 +46,7 @@ def main(
     data: str | None,
 ) -> None:
     """Print the floor of every table."""
-    store, workers = Store(Path(cache) if cache else default_folder()), Workers(jobs)
+    store, workers = Store(cache_folder(cache)), Workers(jobs)
     rows = []
     for name in names:
         table = load(name, data)

@@ -39,7 +39,7 @@ from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.terms import TermLanguage
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from spaces.tables import Split, load, split
 
 PAPER = ("sum", "mean")
@@ -98,7 +98,7 @@ def main(
 ) -> None:
     """Print the medians over splits for every table, language, search and rule of choosing."""
     out.mkdir(parents=True, exist_ok=True)
-    store = Store(Path(cache) if cache else default_folder())
+    store = Store(cache_folder(cache))
     proxy_scores = ProxyColumns(Context(folder=store.folder, workers=Workers(jobs)))
     with Journal(out / ROWS, lambda record, number: "table" in record, ROWS) as journal:
         rows = journal.records()

@@ -13,8 +13,9 @@ whose scores repeat at 0.998. A row is kept as soon as it is there: a stopped ru
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,6 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.options import cache_option, data_option
 from lpzero.discover.discovery import Campaign
-from lpzero.discover.levels import choose_level
 from lpzero.discover.objective import order_of
 from lpzero.discover.prediction import TablePrediction
 from lpzero.discover.table_fitness import TableFitness
@@ -38,7 +38,7 @@ from lpzero.judgement.table import TableJudge
 from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.products import product_logs, search
 from lpzero.scores.terms import values_of
-from spaces.tables import Split, split
+from spaces.tables import Split, Table, load, split
 
 TABLES = (
     "nano-gpt2", "nano-flexibert", "nano-rnn", "gpt2-wt103", "flexibert", "rnn-ptb",
@@ -64,6 +64,9 @@ class Choosers(NamedTuple):
 @click.option(
     "--no-stable", is_flag=True, help="Leave `stable` out, which needs a second seed of all rows."
 )
+@click.option(
+    "--renamed-apart", is_flag=True, help="Split one network under two names as if it were two."
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/beyond_counting"))
 @cache_option
 @data_option
@@ -73,31 +76,53 @@ def main(
     splits: int,
     weights_seeds: int,
     no_stable: bool,
+    renamed_apart: bool,
     out: Path,
     cache: str | None,
     data: str | None,
 ) -> None:
     """Print the medians over splits, and wins, ties and losses against each rival."""
-
-    @lru_cache(maxsize=1)
-    def choosers(name: str) -> Choosers:
-        given: dict[str, Any] = {"cache": cache, "data": data, "weights_seeds": weights_seeds}
-        campaign = Campaign(name, **given)
-        (nested,) = campaign.objective.tables_fitness
-        if no_stable:
-            return Choosers(campaign.tables[0], nested, None)
-        (stable,) = Campaign(name, choose="stable", **given).objective.tables_fitness
-        return Choosers(campaign.tables[0], nested, stable)
+    given: dict[str, Any] = {"cache": cache, "data": data, "weights_seeds": weights_seeds}
+    choosers = lru_cache(maxsize=1)(partial(choosers_of, with_stable=not no_stable, **given))
 
     def work(key: str) -> list[Row]:
         name, seed = key.split()
-        return [{"table": name, "split": int(seed), **measure(choosers(name), int(seed))}]
+        of_table = choosers(name)
+        if renamed_apart:
+            of_table = of_table._replace(table=RenamedApart.of(of_table.table))
+        return [{"table": name, "split": int(seed), **measure(of_table, int(seed))}]
 
     keys = [f"{name} {seed}" for name in tables for seed in range(splits)]
-    rows = resume(out / f"rows-{weights_seeds}.jsonl", keys, work)
-    lines = [summary(name, [row for row in rows if row["table"] == name]) for name in tables]
-    files.write_json(out / f"summary-{weights_seeds}.json", lines)
+    kind = f"{weights_seeds}-apart" if renamed_apart else f"{weights_seeds}"
+    rows = resume(out / f"rows-{kind}.jsonl", keys, work)
+    lines = [
+        summary(load(name, data), [row for row in rows if row["table"] == name]) for name in tables
+    ]
+    files.write_json(out / f"summary-{kind}.json", lines)
     print(markdown(lines, list(lines[0])))
+
+
+class RenamedApart(Table):
+    """The table with a network under two names as two; rows of one name stay together."""
+
+    @classmethod
+    def of(cls, table: Table) -> RenamedApart:
+        return cls(
+            **{field.name: getattr(table, field.name) for field in dataclasses.fields(table)}
+        )
+
+    def twins(self) -> Sequence[Any]:
+        return self.archs
+
+
+def choosers_of(name: str, with_stable: bool = False, **given: Any) -> Choosers:
+    """The table of that name as the rules read it."""
+    campaign = Campaign(name, **given)
+    (nested,) = campaign.objective.tables_fitness
+    if not with_stable:
+        return Choosers(campaign.tables[0], nested, None)
+    (stable,) = Campaign(name, choose="stable", **given).objective.tables_fitness
+    return Choosers(campaign.tables[0], nested, stable)
 
 
 def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
@@ -106,13 +131,13 @@ def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
     parts = split(table, seed)
     hidden = parts.hide_test(table)
     rows = np.sort(np.concatenate([parts.train, parts.valid]))
-    choice = choose_level(fitness.levels, hidden.targets, rows, table.twins(), seed)
+    view = on_split(fitness, hidden, parts, rows)
+    choice = view.level_choice
     product = choice.level.best(hidden.targets, rows, 1)[0]
     counter = TableJudge(hidden, parts).best_counter()
     assert counter is not None, "the table has architectures"
     count = best_count(hidden, rows)
     formula, own = choice.level.formula(product), choice.level.scores(product)
-    view = on_split(fitness, hidden, parts, rows)
     scores = {
         "nested": own,
         "predictor": TablePrediction(view, formula, own).scores,
@@ -158,9 +183,10 @@ def choose_stable(fitness: TableFitness, targets: FloatArray, train: Any, rows: 
     return np.asarray(signs[best] * logs[best])
 
 
-def summary(name: str, rows: Sequence[Row]) -> Row:
+def summary(table: Table, rows: Sequence[Row]) -> Row:
     """The table's medians, and wins, ties and losses of nested against each rival."""
-    line: Row = {"table": name, "splits": len(rows)}
+    line: Row = {"table": table.name, "rows": len(table), "networks": len(set(table.twins()))}
+    line["splits"] = len(rows)
     for rule in ("nested", "predictor", *RIVALS):
         if rows and rule in rows[0]:
             line[rule] = round(float(np.median([row[rule] for row in rows])), 3)

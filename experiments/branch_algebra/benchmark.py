@@ -31,7 +31,7 @@ from lpzero.scores.tabulation import tabulate
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, build_sketch, sketches
 from lpzero.sketches.sketch import Sketch, SketchOptions
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from primitives import naive
 from primitives.enumeration import families
 from primitives.formula import Formula
@@ -62,7 +62,7 @@ def main(
 ) -> None:
     """Print microseconds per formula for each way, and how they grow."""
     loaded = load(table, data)
-    store = Store(Path(cache) if cache else default_folder())
+    store = Store(cache_folder(cache))
     found = sketches(loaded, Builder(store=store))
     rows = np.arange(0, len(loaded), len(loaded) // n_archs)[:n_archs]
     bench = Bench(loaded, [found[int(row)] for row in rows], rows)

@@ -40,7 +40,7 @@ from lpzero.parallel.streams import SENT
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.sketches.builder import Builder, Sketches, build, sketches
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from spaces.tables import Table, load, split
 
 SMALL, LARGE = "nano-gpt2", "flexibert"
@@ -248,7 +248,7 @@ def main() -> None:
     parser.add_argument("--work", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--data", default=os.environ.get("LPZERO_DATA"))
-    parser.add_argument("--cache", type=Path, default=default_folder())
+    parser.add_argument("--cache", type=Path, default=cache_folder())
     parser.add_argument("--json", type=Path, help="write the measurements here too")
     given = parser.parse_args()
     names = list(dict.fromkeys((EMPTY_WORK, *given.work)))  # what an item costs is always needed

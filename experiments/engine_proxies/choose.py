@@ -34,7 +34,7 @@ from lpzero.scores.formula_rivals import best_count, count_terms
 from lpzero.scores.products import Found, Searched, search, search_tables
 from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
 from lpzero.scores.values import Values
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from spaces.tables import Table, split
 
 TABLES = {
@@ -68,7 +68,7 @@ class Side(NamedTuple):
 @prints_measured
 def main(splits: int, out: Path, jobs: int, cache: str | None, data: str | None) -> None:
     """Write the chosen formulas and print, with --splits, their held-out medians."""
-    store = Store(Path(cache) if cache else default_folder())
+    store = Store(cache_folder(cache))
     tables = {name: read.__wrapped__(name, store, jobs, data) for name in STABLE}
     found: dict[str, Any] = {}
     for name, names in TABLES.items():

@@ -22,7 +22,7 @@ from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, sketches
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from primitives.statistics import gradient_statistics
 from spaces.tables import load, split
 
@@ -64,7 +64,7 @@ def main(
     for name in names:
         table_name, space = IN_SPACE.get(name, (name, None))
         table = load(table_name, data, space)
-        store = Store(Path(cache) if cache else default_folder())
+        store = Store(cache_folder(cache))
         found = sketches(table, Builder(store=store, workers=Workers(jobs)))
         lines: dict[str, list[dict[str, Any]]] = {}
         for seed in range(splits):

@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.runs import layout
+from tests.lpzero.export import test_predictor as predictors
+from tests.lpzero.export.test_hostile import JUNK, places, replaced
 from tests.lpzero.hf.families import FAMILIES
 from tests.lpzero.runs.test_links import replace_by_link, shorten
+from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.verbs import attacks, test_reproduce
 from tests.lpzero.verbs.hostile_files import Attacker
 from tests.spaces import test_untrusted as written
@@ -45,6 +48,7 @@ HONEST = {
     "export": "export HONEST_CAMPAIGN --to json",
     "rank": f"rank {_ROWS} --proxy snip",
     "rank, columns": "rank HONEST_COLUMNS --target accuracy --proxy cost",
+    "rank, predictor": f"rank {_ROWS} --proxy HONEST_PREDICTOR",
     "rank, Parquet": "rank HONEST_PARQUET --target accuracy --proxy cost",
     "rank, tokenizer": f"rank {_ROWS} --proxy snip --corpus HONEST_TEXT"
     " --tokenizer HONEST_TOKENIZER",
@@ -135,6 +139,17 @@ def _run(name: str, write: Write) -> Input:
 
 def _export(text: str) -> Input:
     return Input(_file("formula.json", _text(text), "export FILE --to latex"), "export")
+
+
+def _predictor(write: Write, codes: tuple[int, ...] = (2,)) -> Input:
+    words = f"rank {_ROWS} --proxy FILE"
+    return Input(_file("predictor.json", write, words), "rank, predictor", codes)
+
+
+def _predictor_with(text: str) -> Input:
+    """The first number of the points is another text, under the digest of the whole."""
+    marked = predictors.changed(points=[["x"] * len(predictors.made().inputs.names)] * 15)
+    return _predictor(_text(marked.replace('"x"', text)))
 
 
 def _columns(name: str, write: Write, honest: str = "rank, columns") -> Input:
@@ -308,6 +323,32 @@ INPUTS: dict[str, Input] = {
     "run: an old run.json, nested deeply": _run("run.json", _text("[" * _DEEP)),
     "export: nested deeply": _export("[" * _DEEP),
     "export: an integer of 6,000 digits": _export('{"schema": 1, "a": ' + "9" * 6000 + "}"),
+    **{
+        f"predictor: {name}": _predictor(_text(make()))
+        for name, (make, _) in predictors.CASES.items()
+    },
+    **{
+        f"predictor: {field} is {json.dumps(junk)}": _predictor(
+            _text(predictors.changed(**{field: junk})), (0, 2)
+        )
+        for number, field in enumerate(json.loads(predictors.text()))
+        for junk in (JUNK[number % len(JUNK)], JUNK[-1 - number % len(JUNK)])
+    },
+    "predictor: nested deeply": _predictor(_text("[" * _DEEP)),
+    "predictor: 64 MB": _predictor(_text(" " * (64 << 20) + predictors.text())),
+    "predictor: 8 MB of empty lists": _predictor(_text("[" + "[]," * (2 << 20) + "[]]")),
+    "predictor: 2,000 rows of 1,000 inputs": _predictor(
+        _text(predictors.changed(points=predictors.points(2000, 1000)))
+    ),
+    "predictor: NaN": _predictor_with("NaN"),
+    "predictor: infinity": _predictor_with("-Infinity"),
+    "predictor: 1e999": _predictor_with("1e999"),
+    "predictor: an integer of 6,000 digits": _predictor_with("9" * 6000),
+    "predictor: a space that is code": _predictor(
+        _text(predictors.changed(space="evil.py:SPACE"))
+    ),
+    "predictor: a pipe": _predictor(os.mkfifo),
+    "predictor: an endless device": _predictor(lambda path: path.symlink_to("/dev/zero")),
     "path: escape sequences, a run": Input(_escaped, "report"),
     "path: escape sequences, a data root": Input(
         lambda root: ["counters", "flexibert", "--data", str(root / _NAME)], "counters"
@@ -373,6 +414,7 @@ def main(folder: Path) -> None:
     honest = _honest(addresses)
     plain = list(_plain_cases(folder / "cases", honest))
     linked = list(_linked_cases(folder / "links", honest))
+    commands = list(_command_cases(folder / "commands", honest))
     served = list(_dashboard_cases(folder / "dashboards", honest))
     stored = list(_address_cases(addresses, honest))
     like = {}
@@ -380,7 +422,7 @@ def main(folder: Path) -> None:
         root = folder / "like" / str(number)
         words = honest.words(line, root / "new")
         like[name] = _case(root, name, words, name, (0,), place=folder)
-    made = {"honest": like, "cases": [*plain, *linked, *served, *stored]}
+    made = {"honest": like, "cases": [*plain, *linked, *commands, *served, *stored]}
     (folder / "cases.json").write_text(json.dumps(made))
 
 
@@ -422,6 +464,8 @@ def _honest(folder: Path) -> Honest:
     files["HONEST_TOKENIZER"] = test_reproduce.FILES["TOKENIZER"](folder / "files")
     files["HONEST_SPACE"] = test_reproduce.FILES["SPACE"](folder / "files")
     files["HONEST_SUPERNET"] = runs["supernet training"]
+    files["HONEST_PREDICTOR"] = folder / "files" / "predictor.json"
+    files["HONEST_PREDICTOR"].write_text(predictors.text())
     files["HONEST_FOLDER"] = folder / "served"
     shutil.copytree(runs["campaign"], files["HONEST_FOLDER"] / "campaign")
     files["HONEST_PARQUET"] = folder / "files" / "metrics.parquet"
@@ -486,6 +530,23 @@ def _honest_word(word: str, honest: Honest) -> str:
     if word in test_reproduce.FILES:
         return str(test_reproduce.FILES[word](honest.folder / "honest"))
     return word
+
+
+def _command_cases(folder: Path, honest: Honest) -> Iterator[dict[str, Any]]:
+    """Runs with junk in a field of the stored command: of the page, and of a run that continues."""
+    words = {"report RUN --out NEW": "report", "discover --out RUN --resume --quiet": "discover"}
+    stored = content(honest.runs["campaign"], layout.CONFIG)
+    of_command = places({"command": stored["command"]})
+    tried = [(place, line) for place in of_command for line in words
+             if len(place) <= 2 or words[line] == "report"]  # fmt: skip
+    for number, (place, line) in enumerate(tried):
+        root = folder / str(number)
+        shutil.copytree(honest.runs["campaign"], root / "run")
+        junk = JUNK[number % len(JUNK)]
+        rewrite(root / "run", layout.CONFIG, replaced(stored, place, junk))
+        said = f"command: {'.'.join(map(str, place))} is {json.dumps(junk)}"
+        filled = honest.words(line.replace("RUN", str(root / "run")), root / "new")
+        yield _case(root, said, filled, words[line], (0, 2))
 
 
 def _dashboard_cases(folder: Path, honest: Honest) -> Iterator[dict[str, Any]]:

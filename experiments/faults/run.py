@@ -84,13 +84,15 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--corruptions", type=int, default=sum(t.share for t in TARGETS))
     parser.add_argument("--errors", type=int, default=len(ERRORS), help="tried at every call")
+    parser.add_argument("--failing", nargs="*", choices=FAILING, default=FAILING, help="commands")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     out = given.out.resolve()
     _prepare()
     _make(Undisturbed(out))
     cases = [*_kill_cases(given.kills), *_damage_cases(given.corruptions)]
-    cases += [{"failing": verb, "turn": turn} for verb in FAILING for turn in range(given.errors)]
+    turns = range(given.errors)
+    cases += [{"failing": verb, "turn": turn} for verb in given.failing for turn in turns]
     parts = [Part(Undisturbed(out, part), cases) for part in range(PARTS)]
     for process in [_fork(parts[job :: given.jobs]) for job in range(given.jobs)]:
         os.waitpid(process, 0)

@@ -164,7 +164,9 @@ def formula_of_ours(
 ) -> Fitted:
     """The formula of the level that cross-validation takes, fitted on the rows."""
     levels = column_levels(columns, seed)
-    level = choose_level(levels, table.targets, rows, table.twins(), seed).level
+    choice = choose_level(levels, table.targets, rows, table.twins(), seed)
+    assert choice is not None, "columns differ between rows"
+    level = choice.level
     best = level.best(table.targets, rows, 1)[0]
     return Fitted(level.scores(best), levels[0].search.evaluated, str(level.formula(best)))
 

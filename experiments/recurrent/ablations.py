@@ -24,7 +24,7 @@ from lpzero import files
 from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
-from lpzero.sketches.store import default_folder
+from lpzero.sketches.store import cache_folder
 from spaces.tables import data_root, load, rnn
 
 # A figure: what varies, and the released file.
@@ -49,7 +49,7 @@ def main(**given: Any) -> None:
     table = thin(load("rnn-ptb", given["data"]), N_ARCHS)
     root = data_root(given["data"])
     assert root is not None, "the table was loaded from it"
-    folder = Path(given["cache"]).expanduser() if given["cache"] else default_folder()
+    folder = cache_folder(given["cache"])
     metrics = {name: METRICS[name] for name in given["chosen"] or METRICS}
     workers = Workers(given["jobs"])
     for figure, (kind, file) in FIGURES.items():

@@ -31,7 +31,7 @@ from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from spaces.tables import Table, load, split
 
 SPACES = {"nano-rnn": "nano-rnn", "rnn-ptb": "nlp-rnn", "rnn-wikitext2": "nlp-rnn"}
@@ -63,7 +63,7 @@ COLUMNS = ("table", "what", "rho", "least", "n")
 @prints_measured
 def main(**given: Any) -> None:
     """Print the medians over splits of test rho."""
-    folder = Path(given["cache"]).expanduser() if given["cache"] else default_folder()
+    folder = cache_folder(given["cache"])
     rows: list[dict[str, Any]] = []
     for name in given["names"]:
         table = load(name, given["data"], SPACES[name])

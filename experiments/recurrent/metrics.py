@@ -27,7 +27,7 @@ from lpzero.judgement.correlation import kendall_many, spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.ranking import prefetch
-from lpzero.sketches.store import default_folder
+from lpzero.sketches.store import cache_folder
 from spaces.tables import Table, data_root, load, rnn
 
 # A published column, and the proxy that computes it here.
@@ -58,7 +58,7 @@ COLUMNS = ("metric", "tau_all", "tau_joined", "tau_ours", "rho_between", "missin
 def main(**given: Any) -> None:
     """Print the table and draw both figures in OUT."""
     table = load("rnn-ptb", given["data"])
-    folder = Path(given["cache"]).expanduser() if given["cache"] else default_folder()
+    folder = cache_folder(given["cache"])
     context = Context(folder=folder, workers=Workers(given["jobs"]), label="rnn-ptb")
     measurements = Measurements(context)
     metrics = {name: METRICS[name] for name in given["chosen"] or METRICS}

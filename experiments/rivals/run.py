@@ -24,7 +24,7 @@ from lpzero.cli.output import note
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.ranking import Ranking, prefetch, rank
-from lpzero.sketches.store import default_folder
+from lpzero.sketches.store import cache_folder
 from spaces.tables import Table, load
 
 RIVALS = (
@@ -67,7 +67,7 @@ COLUMNS = ("proxy", "rho", "rho_ci", "tau", "rho_given_params", "rho_within", "p
 def main(**given: Any) -> None:
     """Print how the rivals rank each table and write it to OUT."""
     given["out"].mkdir(parents=True, exist_ok=True)
-    folder = Path(given["cache"]) if given["cache"] else default_folder()
+    folder = cache_folder(given["cache"])
     context = Context(folder=folder, workers=Workers(given["jobs"]), label="networks")
     for name in given["names"] or TABLES:
         n = given["rows"] or TABLES[name]

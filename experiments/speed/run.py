@@ -28,7 +28,7 @@ from experiments.resumable import Row, resume
 from experiments.speed.jobs import COLUMNS, JOBS, Job
 from experiments.speed.processes import run
 from lpzero.cli.options import cache_option, data_option
-from lpzero.sketches.store import default_folder
+from lpzero.sketches.store import cache_folder
 from spaces.tables import load
 from spaces.tables.registry import data_root
 
@@ -55,7 +55,7 @@ def main(
     out = out.resolve()
     trees = {BEFORE: _checkout(out / "tree", commit), AFTER: HERE}
     names = list(chosen or JOBS)
-    bench = _Bench(trees, out, Path(cache).expanduser() if cache else default_folder(), data)
+    bench = _Bench(trees, out, cache_folder(cache), data)
     keys = [key for name in names for key in _keys(name, JOBS[name], commit)]
     rows = resume(out / "repetitions.jsonl", keys, bench.measure)
     print(markdown([_line(name, rows) for name in names], _COLUMNS))

@@ -32,7 +32,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.terms import TermLanguage, stable_term_tables
 from lpzero.scores.values import Values
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from primitives.canonical import canonical
 from primitives.errors import Rejected
 from primitives.parser import parse
@@ -65,7 +65,7 @@ def main(
 ) -> None:
     """Print the matrix: chosen on, down; tried on, across. A table is done once in --out."""
     out.mkdir(parents=True, exist_ok=True)
-    store = Store(Path(cache) if cache else default_folder())
+    store = Store(cache_folder(cache))
 
     def table(name: str) -> Data:
         return read.__wrapped__(name, store, jobs, data, unaries)

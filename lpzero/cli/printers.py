@@ -85,14 +85,24 @@ def _print_expectation(result: Fields) -> None:
     if levels is not None:
         expected = levels["expected"]
         output.say(
-            f"expected on new rows: rho {expected['rho']:.3f} ± {expected['error']:.3f}"
-            f" (level: {levels['chosen']})"
+            f"expected on new {_left_out(levels)}: rho {expected['rho']:.3f} ±"
+            f" {expected['error']:.3f} (level: {levels['chosen']})"
         )
+        for line in levels.get("tables_left_out", ()):
+            output.say(
+                f"  {line['table']} left out: rho {line['rho']:.3f},"
+                f" {line['counter']} {line['counter_rho']:.3f}"
+            )
         if expected["warning"] is not None:
             output.note(f"warning: {expected['warning']}")
     _print_predictor(result)
     if learning is not None:
         output.say(learning["sentence"])
+
+
+def _left_out(levels: Fields) -> str:
+    """What was left out in turn to choose the level."""
+    return "tables" if "tables_left_out" in levels else "rows"
 
 
 def _print_predictor(result: Fields) -> None:

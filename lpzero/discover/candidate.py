@@ -56,7 +56,9 @@ class Candidate(NamedTuple):
         return parse(self.text)
 
     @classmethod
-    def refitted(cls, place: int, formula: Formula, measures: Measures) -> Candidate:
+    def refitted(
+        cls, place: int, formula: Formula, measures: Sequence[Measures], fitness: float
+    ) -> Candidate:
         """The formula that a level's search finds on train and valid, at that place of its best.
 
         It is not a line of the journal, which holds what a search on train alone has tried and a
@@ -66,7 +68,7 @@ class Candidate(NamedTuple):
         text = str(formula)
         complexity = formula.complexity
         return cls(-1 - place, 0, REFITTED, (), text, text, complexity)._replace(
-            measures=(measures,), fitness=(measures.rho,)
+            measures=tuple(measures), fitness=(fitness,)
         )
 
     @property

@@ -197,19 +197,20 @@ class Campaign:
         return self
 
     def _prediction(self) -> TablePrediction | None:
-        """The predictor beside the winner; None unless the choice was nested, or if not wanted."""
+        """The predictor beside the winner of one table; None if it is not wanted."""
         s = self.settings
-        if self.objective.rule != NESTED or s.columns_only or s.predictor == NO_PREDICTOR:
+        if not self._has_level_of_rows or s.columns_only or s.predictor == NO_PREDICTOR:
             return None
         [fitness], formula = self.objective.tables_fitness, parse(self.result_["best"]["formula"])
         return TablePrediction(fitness, formula, self.objective.scores([formula], fitness)[0])
 
     def _learning(self) -> dict[str, Any] | None:
         """What the nested choice reaches on the test rows with fewer rows to choose on."""
-        if self.objective.rule != NESTED:
+        if not self._has_level_of_rows:
             return None
         [table], [fitness] = self.tables, self.objective.tables_fitness
         curve = LearningCurve(
+            fitness.level_choice.level,
             fitness.levels,
             table.targets,
             fitness.train_valid_rows,
@@ -225,6 +226,11 @@ class Campaign:
             points[place] = point
         ordered = [point for _, point in sorted(points.items()) if point is not None]
         return {"points": ordered, "sentence": learning_sentence(ordered)}
+
+    @property
+    def _has_level_of_rows(self) -> bool:
+        """Whether a level was chosen by leaving rows out, not tables."""
+        return self.objective.rule == NESTED and len(self.tables) == 1
 
     def _searched(self, fitness: TableFitness) -> IntArray:
         """The rows that the search of the best count sees: those of the winner's."""
@@ -320,9 +326,9 @@ class Campaign:
         self, table: Table, options: SketchOptions, rows: Sequence[int]
     ) -> Sequence[Sketch]:
         from lpzero.sketches.builder import Builder, sketches  # torch, if any are missing
-        from lpzero.sketches.store import Store, default_folder
+        from lpzero.sketches.store import Store, cache_folder
 
-        store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
+        store = Store(cache_folder(self.cache))
         label = f"sketches of {table.name}, seed {options.seed}" if self.progress else None
         builder = Builder(options, store, self.workers, self.device, label=label, is_lazy=True)
         return sketches(table if len(rows) == len(table) else table.only(rows), builder)

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
-from lpzero.errors import InputError
 from lpzero.judgement.correlation import agreement, correlate_rows, spearman
 from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.scores.products import Beam, Found, Searched, search_tables
@@ -150,8 +149,17 @@ class Level:
         """The n best products on the rows, each with the sign that suits them."""
         if not len(self.terms):
             return []
-        searched = Searched(self.terms.logs[:, rows], rank_targets(targets[rows]))
+        searched = self.searched(targets, rows)
         return list(islice(search_tables([searched], beam=self.beam), n))
+
+    def searched(self, targets: FloatArray, rows: IntArray) -> Searched:
+        """Its terms on the rows, with the ranked targets."""
+        return Searched(self.terms.logs[:, rows], rank_targets(targets[rows]))
+
+    def with_values(self, values: FloatArray) -> Level:
+        """The same terms with other values (T, A)."""
+        terms = TermTable(self.terms.terms, values, self.terms.positive)
+        return Level(self.name, terms, self.most, self.counters)
 
     def admits(
         self, formulas: Sequence[Formula], first: FloatArray, second: FloatArray
@@ -256,17 +264,31 @@ class LevelLine:
         return asdict(self)
 
 
-@dataclass(frozen=True, eq=False)
-class LevelChoice:
-    """The level taken, and the lines of all levels, simplest first."""
+class Fold(NamedTuple):
+    """Rows searched, rows left out, and the scores (A,) of a level's best on those searched."""
 
-    level: AnyLevel
+    searched: IntArray
+    left_out: IntArray
+    scores: FloatArray
+
+    def shares(self) -> FloatArray:
+        """The score of each row left out as a share of those searched."""
+        ordered, own = np.sort(self.scores[self.searched]), self.scores[self.left_out]
+        below, up_to = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
+        return np.asarray((below + up_to) / (2 * len(ordered)))
+
+
+@dataclass(frozen=True, eq=False)
+class LevelLines:
+    """The lines of all levels, simplest first, and the name of the one taken."""
+
     lines: tuple[LevelLine, ...]
+    chosen: str
 
     @property
     def line(self) -> LevelLine:
         """The line of the level taken."""
-        return next(line for line in self.lines if line.level == self.level.name)
+        return next(line for line in self.lines if line.level == self.chosen)
 
     def expectation(self, fit: float) -> dict[str, Any]:
         """The rho to expect on new rows, as JSON values, beside the winner's own on the fitted."""
@@ -290,45 +312,61 @@ class LevelChoice:
         return None
 
 
+@dataclass(frozen=True, eq=False)
+class LevelChoice(LevelLines):
+    """The level taken, and its folds; the rows are folded once or twice."""
+
+    level: AnyLevel
+    folded: Sequence[Sequence[Fold]]
+
+
 def choose_level(
     levels: Sequence[AnyLevel], targets: FloatArray, rows: IntArray, units: Sequence[Any], seed: int
-) -> LevelChoice:
-    """The simplest level within a standard error of the best.
+) -> LevelChoice | None:
+    """The simplest level within a standard error of the best; None if nothing differs.
 
     `levels` come simplest first; `rows` (n,) are those of train and valid, of which those with
     equal `units` stay in one fold.
     """
-    folds = list(row_folds(rows, units, seed))
-    moves, rhos, usable = [], [], []
+    pairs = list(row_folds(rows, units, seed))
+    usable, moves, rhos = [], [], []
     for level in levels:
-        held_out = [_held_out(level, targets, rows, of) for of in folds]
-        if any(scores is None for scores in held_out):
+        folded = [_searched(level, targets, of) for of in pairs]
+        if not all(folded):
             continue
-        measured = [influence(scores, targets[rows]) for scores in held_out if scores is not None]
-        usable.append(level)
+        measured = [influence(_pooled(folds, rows), targets[rows]) for folds in folded]
+        usable.append((level, folded))
         rhos.append(float(np.mean([of.rho for of in measured])))
         moves.append(np.mean([of.moves for of in measured], axis=0))
     if not usable:
-        raise InputError(
-            "no counter, size or statistic differs between the rows: nothing to rank by"
-        )
+        return None
+    lines, chosen = compare([(of.name, of.n_terms) for of, _ in usable], rhos, moves)
+    level, folded = usable[chosen]
+    return LevelChoice(tuple(lines), level.name, level, folded)
+
+
+def compare(
+    levels: Sequence[tuple[str, int]], rhos: Sequence[float], moves: Sequence[FloatArray]
+) -> tuple[list[LevelLine], int]:
+    """A line for each level, and the place of the simplest within a standard error of the best.
+
+    `levels` are names and numbers of terms, simplest first, `moves` (n,) the influences of rows on
+    each rho. If the best is not clearly above 0, the first level is taken.
+    """
     best = int(np.argmax(rhos))
-    lines = []
-    for level, rho, own in zip(usable, rhos, moves, strict=True):
-        lines.append(
-            LevelLine(
-                level.name,
-                level.n_terms,
-                rho,
-                standard_error(own),
-                rhos[best] - rho,
-                standard_error(moves[best] - own),
-            )
+    lines = [
+        LevelLine(
+            name,
+            n_terms,
+            rho,
+            standard_error(own),
+            rhos[best] - rho,
+            standard_error(moves[best] - own),
         )
+        for (name, n_terms), rho, own in zip(levels, rhos, moves, strict=True)
+    ]
     chosen = next(i for i, line in enumerate(lines) if line.behind <= line.behind_error)
-    if lines[best].is_like_nothing:
-        chosen = 0
-    return LevelChoice(usable[chosen], tuple(lines))
+    return lines, 0 if lines[best].is_like_nothing else chosen
 
 
 def row_folds(
@@ -351,21 +389,24 @@ def row_folds(
         ]
 
 
-def _held_out(
-    level: AnyLevel, targets: FloatArray, rows: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
-) -> FloatArray | None:
-    """The score (n,) of each row from the fold it was left out of, as a share of those searched."""
-    shares = np.zeros(len(rows))
-    for searched, left_out in folds:
+def _searched(
+    level: AnyLevel, targets: FloatArray, pairs: Sequence[tuple[IntArray, IntArray]]
+) -> list[Fold]:
+    """The level searched on each fold; nothing if it has no product that differs on one."""
+    folds = []
+    for searched, left_out in pairs:
         products = level.best(targets, searched, 1)
         if not products:
-            return None
-        scores = level.scores(products[0])
-        ordered = np.sort(scores[searched])
-        below, up_to = (
-            np.searchsorted(ordered, scores[left_out], side) for side in ("left", "right")
-        )
-        shares[np.searchsorted(rows, left_out)] = (below + up_to) / (2 * len(ordered))
+            return []
+        folds.append(Fold(searched, left_out, level.scores(products[0])))
+    return folds
+
+
+def _pooled(folds: Sequence[Fold], rows: IntArray) -> FloatArray:
+    """The share (n,) of each row from the fold it was left out of."""
+    shares = np.zeros(len(rows))
+    for fold in folds:
+        shares[np.searchsorted(rows, fold.left_out)] = fold.shares()
     return shares
 
 
@@ -420,9 +461,10 @@ _AS_GOOD = 0.01  # a rho that much lower on the test rows is as good
 class LearningCurve:
     """What the rule reaches on the test rows (m,) with fewer rows to choose on.
 
-    Subsets are drawn once and contain each other. Called with a number of rows, in any process.
+    Called with a number of rows, in any process; `whole` is the level that all rows take.
     """
 
+    whole: AnyLevel
     levels: Sequence[AnyLevel]
     targets: FloatArray
     rows: IntArray
@@ -440,16 +482,22 @@ class LearningCurve:
 
         None if nothing differs between the few rows of a fold.
         """
-        seeds = np.random.SeedSequence([self.seed, len(self.rows)])
-        drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(self.rows))
-        rows = np.sort(self.rows[drawn[:n]])
-        try:
-            level = choose_level(self.levels, self.targets, rows, self.units, self.seed).level
-        except InputError:
-            return None
+        level, rows = self.whole, draw_rows(self.rows, n, self.seed)
+        if n < len(self.rows):
+            choice = choose_level(self.levels, self.targets, rows, self.units, self.seed)
+            if choice is None:
+                return None
+            level = choice.level
         products = level.best(self.targets, rows, 1)
         rho = spearman(level.scores(products[0])[self.test], self.targets[self.test])
         return {"n": n, "level": level.name, "rho": rho}
+
+
+def draw_rows(rows: IntArray, n: int, seed: int) -> IntArray:
+    """The subset of n rows for a learning curve, in their order; larger ones contain it."""
+    seeds = np.random.SeedSequence([seed, len(rows)])
+    drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(rows))
+    return np.sort(rows[drawn[:n]])
 
 
 def learning_sentence(points: Sequence[Mapping[str, Any]]) -> str:

@@ -22,15 +22,22 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.candidate import Candidate, Verdict
-from lpzero.discover.levels import Level, LevelFloor
+from lpzero.discover.levels import Level, LevelChoice, LevelFloor, ReliableTerms
 from lpzero.discover.settings import FITTED, NESTED, Settings
+from lpzero.discover.shared_levels import (
+    SharedChoice,
+    SharedLevel,
+    choose_shared,
+    shared_levels,
+)
 from lpzero.discover.table_fitness import TableFitness
+from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, ONE_TABLE, Across, Measures
 from lpzero.judgement.ranks import rank_many
 from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import ProductFloor, Search, permutation_floor
 from lpzero.scores.products import search, search_tables
-from lpzero.scores.terms import stable_term_tables
+from lpzero.scores.terms import shared_term_tables, stable_term_tables
 from primitives.canonical import canonical, product_of
 from primitives.errors import Rejected
 from primitives.formula import Column, Formula
@@ -159,6 +166,26 @@ class Objective:
         return Across("regret", [fitness.own_best_train_valid for fitness in self.tables_fitness])
 
     @cached_property
+    def level_choice(self) -> LevelChoice | SharedChoice:
+        """The level that holds on rows left out, or on tables left out if there are several."""
+        if len(self.tables_fitness) == 1:
+            return self.tables_fitness[0].level_choice
+        choice = choose_shared(
+            shared_levels(self._shared_terms),
+            [fitness.table.targets for fitness in self.tables_fitness],
+            [fitness.train_valid_rows for fitness in self.tables_fitness],
+        )
+        if choice is None:
+            raise InputError("no counter, size or statistic that the tables share ranks them")
+        return choice
+
+    @property
+    def _shared_terms(self) -> list[ReliableTerms]:
+        tables, language = self.tables_fitness, self.tables_fitness[0].term_language
+        terms = shared_term_tables([fitness.values for fitness in tables], language)
+        return [fitness.reliable(of) for fitness, of in zip(tables, terms, strict=True)]
+
+    @cached_property
     def column_facts(self) -> ColumnFacts:
         """What holds for the columns on every table."""
         return common_facts([fitness.columns for fitness in self.tables_fitness])
@@ -183,9 +210,11 @@ class Objective:
     def _products(self) -> Iterator[tuple[float, Formula]]:
         """The products that a beam search finds on all tables, each with its number across them."""
         columns, tables, first = self.column_facts, self.tables_fitness, self.tables_fitness[0]
-        level = first.level_choice.level if self.rule == NESTED else None
+        level = self.level_choice.level if self.rule == NESTED else None
         if isinstance(level, Level):  # evolution starts inside the level
             per_table = [level.terms]
+        elif isinstance(level, SharedLevel):
+            per_table = [of_table.terms for of_table in level.on]
         else:
             two_seeds = [fitness.two_seeds for fitness in tables]
             per_table = stable_term_tables(two_seeds, first.term_language, self.settings.stable)
@@ -239,14 +268,17 @@ def floors(
     settings = objective.settings
     if not permutations or not settings.starts_from_beam:
         return []
-    lines = []
+    lines: list[dict[str, Any]] = []
     for table, fitness in zip(tables, objective.tables_fitness, strict=True):
         searched, chosen_on = fitness.rows, fitness.rows
         if objective.rule in (NESTED, "stable"):
             chosen_on = fitness.train_valid_rows
         test = fitness.parts.open_test()
         if objective.rule == NESTED:
-            floor: Search = LevelFloor(fitness.level_choice.level, chosen_on, test)
+            level = objective.level_choice.level
+            if isinstance(level, SharedLevel):
+                level = level.on[len(lines)]
+            floor: Search = LevelFloor(level, chosen_on, test)
         else:
             logs = fitness.terms.logs
             find = partial(search, logs[:, searched], beam=fitness.beam)

@@ -3,9 +3,8 @@
 winner, its scores, reliable terms, features of architectures  ->  TablePrediction: the predictor,
 what cross-validation expects of it, and a supervised reference without any formula or network
 
-In each fold the level that was chosen is searched again and the process fitted again without the
-rows left out, as the cross-validated rho of a level is measured. Shapes: A architectures, T terms,
-n training and validation rows.
+The folds are those in which the level that was chosen was searched; in each the process is fitted
+again without the rows left out. Shapes: A architectures, T terms, n training and validation rows.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero.arrays import FloatArray, IntArray
-from lpzero.discover.levels import RELIABLE, Level, influence, row_folds, standard_error
+from lpzero.arrays import FloatArray
+from lpzero.discover.levels import RELIABLE, Level, influence, standard_error
 from lpzero.judgement.rivals import Rival
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.features import describe
@@ -120,16 +119,16 @@ class TablePrediction:
         known, targets = self._known, self._targets
         normal = normal_targets(targets[known])
         rhos, moves, off = [], [], []
-        units = self._fitness.table.twins()
-        for folds in row_folds(known, units, self._fitness.parts.seed):
+        for folds in self._fitness.level_choice.folded:
             predicted = np.zeros(len(known))
-            for fitted_on, left_out in folds:
+            for fitted_on, left_out, scores in folds:
                 at = np.searchsorted(known, left_out)
                 of_process = ProcessOfRows([rows[i] for i in fitted_on], targets[fitted_on])
                 left = [rows[i] for i in left_out]
                 predicted[at] = of_process.predict(left)
                 if with_formula:
-                    predicted[at] = (predicted[at] + self._of_formula(fitted_on, left_out)) / 2
+                    of_formula = NormalScale(scores[fitted_on])(scores[left_out])
+                    predicted[at] = (predicted[at] + of_formula) / 2
                     deviations = of_process.deviations(left)
                     off.append(((normal[at] - predicted[at]) / deviations) ** 2)
             measured = influence(predicted, targets[known])
@@ -137,15 +136,6 @@ class TablePrediction:
             moves.append(measured.moves)
         spread = float(np.sqrt(np.concatenate(off).mean())) if off else 1.0
         return CrossValidated(float(np.mean(rhos)), standard_error(np.mean(moves, axis=0)), spread)
-
-    def _of_formula(self, fitted_on: IntArray, left_out: IntArray) -> FloatArray:
-        """Normal scores of rows left out by the level's best product on the others."""
-        level = self._fitness.level_choice.level
-        products = level.best(self._targets, fitted_on, 1)
-        if not products:
-            return np.zeros(len(left_out))
-        scores = level.scores(products[0])
-        return NormalScale(scores[fitted_on])(scores[left_out])
 
     @property
     def n_seeds(self) -> int:

@@ -18,10 +18,11 @@ from lpzero.discover.candidate import Candidate, best_first
 from lpzero.discover.levels import influence, standard_error
 from lpzero.discover.objective import MEMBERS, Objective, order_of, rank_mean
 from lpzero.discover.settings import NESTED
+from lpzero.discover.shared_levels import SharedChoice, SharedLevel
 from lpzero.errors import LPZeroError
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import agreement
-from lpzero.judgement.measures import Measures
+from lpzero.judgement.measures import MEASURES, RHO, Measures
 from lpzero.judgement.rivals import (
     Contest,
     Count,
@@ -101,16 +102,28 @@ def _levels(
     """The levels with their cross-validated rhos, and what the choice makes one expect."""
     if objective.rule != NESTED:
         return None
-    (fitness,) = objective.tables_fitness
-    choice = fitness.level_choice
-    [(_, scores)] = winner.scores
-    return {
+    tables, choice = objective.tables_fitness, objective.level_choice
+    fits = [
+        float(fitness.train_valid_rho(scores[np.newaxis])[0])
+        for fitness, (_, scores) in zip(tables, winner.scores, strict=True)
+    ]
+    found = {
         "lines": [line.to_json() for line in choice.lines],
-        "chosen": choice.level.name,
+        "chosen": choice.chosen,
         "evolved": None if evolved is None else evolved.to_json(objective),
-        "n_seeds": len(fitness.seeds),
-        "expected": choice.expectation(float(fitness.train_valid_rho(scores[np.newaxis])[0])),
+        "n_seeds": len(tables[0].seeds),
+        "expected": choice.expectation(float(np.mean(fits))),
     }
+    if isinstance(choice, SharedChoice):
+        found["tables_left_out"] = [
+            {
+                "table": fitness.table.name,
+                "rho": float(fitness.train_valid_rho(scores[np.newaxis])[0]),
+                **fitness.best_counter(),
+            }
+            for fitness, scores in zip(tables, choice.left_out, strict=True)
+        ]
+    return found
 
 
 def _with_ranks(fields: dict[str, Any], winner: _ScoredCandidate) -> dict[str, Any]:
@@ -195,17 +208,30 @@ def choose_nested(objective: Objective, candidates: Iterable[Candidate]) -> Choi
     rows, which neither of them has seen, better than the level's own search on train does, by more
     than two standard errors.
     """
-    (fitness,) = objective.tables_fitness
-    level = fitness.level_choice.level
-    products = level.best(fitness.table.targets, fitness.train_valid_rows, MEMBERS)
+    tables, level = objective.tables_fitness, objective.level_choice.level
+    targets = [fitness.table.targets for fitness in tables]
+    rows = [fitness.train_valid_rows for fitness in tables]
+    products: Sequence[Any]
+    if isinstance(level, SharedLevel):
+        products = level.best(targets, rows, MEMBERS)
+    else:
+        products = level.best(targets[0], rows[0], MEMBERS)
     formulas = [objective.canonical(level.formula(product)) for product in products]
-    scores = fitness.mean_scores(formulas)
-    measured = fitness.measures.measure(scores[:, fitness.rows]).values.T.tolist()
+    # (tables, measures, K)
+    measured = np.stack(
+        [
+            fitness.measures.measure(fitness.mean_scores(formulas)[:, fitness.rows]).values
+            for fitness in tables
+        ]
+    )
+    across = objective.across().value(measured[:, MEASURES.index(RHO)]).tolist()
     fitted = [
-        Candidate.refitted(place, formula, Measures(*values))
-        for place, (formula, values) in enumerate(zip(formulas, measured, strict=True))
+        Candidate.refitted(place, formula, [Measures(*of) for of in values], fitness)
+        for place, (formula, values, fitness) in enumerate(
+            zip(formulas, measured.transpose(2, 0, 1).tolist(), across, strict=True)
+        )
     ]
-    evolved = evolved_beside_level(objective, candidates)
+    evolved = evolved_beside_level(objective, candidates) if len(tables) == 1 else None
     if evolved is not None and evolved.is_better:
         fitted.insert(0, evolved.candidate)
     return Choice(fitted, evolved)

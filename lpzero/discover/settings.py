@@ -310,7 +310,7 @@ class Settings:
 
     def for_tables(self, n_tables: int) -> Settings:
         """The settings of a campaign on so many tables: where there are no levels, `stable`."""
-        has_levels = self.starts_from_beam and n_tables == 1
+        has_levels = self.starts_from_beam and (n_tables == 1 or not self.columns_only)
         return self if has_levels or self.choose != NESTED else replace(self, choose="stable")
 
     def to_json(self) -> dict[str, Any]:

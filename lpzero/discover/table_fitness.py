@@ -192,9 +192,24 @@ class TableFitness:
 
     @property
     def _own_scores(self) -> FloatArray:
-        if not self.products:
-            return np.zeros((1, len(self.table)))
-        return np.stack([one.sign * one.factors.logs(self.terms.logs) for one in self.products])
+        """The scores (K, A) of these products; with levels, of those of the last level."""
+        if self.settings.choose == NESTED:
+            level = self.levels[-1]
+            products = level.best(self.table.targets, self.rows, self.beam.exact)
+            scores = [level.scores(product) for product in products]
+        else:
+            scores = [one.sign * one.factors.logs(self.terms.logs) for one in self.products]
+        return np.stack(scores) if scores else np.zeros((1, len(self.table)))
+
+    def best_counter(self) -> dict[str, Any]:
+        """The name of the best counter on train and valid, and its rho there, as JSON values."""
+        best = self._judged.best_counter()
+        if best is None:
+            return {"counter": None, "counter_rho": None}
+        return {
+            "counter": best[0],
+            "counter_rho": float(self.train_valid_rho(best[1][np.newaxis])[0]),
+        }
 
     def sums(self, columns: ColumnFacts) -> Iterator[tuple[float, Formula]]:
         """The sums of columns that a beam search finds on the fitness rows, best first."""
@@ -248,17 +263,24 @@ class TableFitness:
         """The levels of `--choose nested`, simplest first."""
         if self.settings.columns_only:
             return column_levels(self.columns.values, self.settings.seed)
-        first, *others = self.seeds
-        terms = term_table(first, self.term_language)
+        return levels(self.reliable(term_table(self.values, self.term_language)))
+
+    def reliable(self, terms: TermTable) -> ReliableTerms:
+        """The terms, whose values are those of the first seed, with how far they repeat."""
         again = None if self.second_seed is None else values_of(terms.terms, self.second_seed)
         reliable = ReliableTerms.of(terms, again, self.repeated_rows, self.columns.counters)
-        return levels(reliable.averaged_with([values_of(terms.terms, of) for of in others]))
+        return reliable.averaged_with([values_of(terms.terms, of) for of in self.seeds[1:]])
 
     @cached_property
     def level_choice(self) -> LevelChoice:
         """The level that cross-validation on train and valid takes."""
         rows, seed = self.train_valid_rows, self.parts.seed
-        return choose_level(self.levels, self.table.targets, rows, self.table.twins(), seed)
+        choice = choose_level(self.levels, self.table.targets, rows, self.table.twins(), seed)
+        if choice is None:
+            raise InputError(
+                "no counter, size or statistic differs between the rows: nothing to rank by"
+            )
+        return choice
 
     @cached_property
     def _deep_values(self) -> Values | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
@@ -36,7 +37,7 @@ class TableSources:
         known = self._kept.get(name)
         if known is None and not is_file(name):
             return self._by_name(name, space)
-        path = Path(os.path.expanduser(name if known is None else known["path"])).absolute()
+        path = user_path(name if known is None else known["path"]).absolute()
         reading = self._reading or ReadOptions()
         if self._reading is None and known is not None:
             reading = ReadOptions(**known["reading"])
@@ -78,5 +79,5 @@ def has_no_networks(name: str, space: str | None = None) -> bool:
     if is_file(name):
         from spaces.tables.nano import is_trained
 
-        return space is None and not is_trained(Path(os.path.expanduser(name)))
+        return space is None and not is_trained(user_path(name))
     return name in names() and source(name).space == NO_SPACE

@@ -27,7 +27,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions, address
-from lpzero.sketches.store import Store, default_folder
+from lpzero.sketches.store import Store, cache_folder
 from lpzero.statistics import OURS, StatisticsError
 from spaces.base import Space
 from spaces.errors import BatchError
@@ -64,7 +64,7 @@ class Context:
     loss: str = "auto"
     device: str = "cpu"
     chunk: int | None = None
-    folder: Path = field(default_factory=default_folder)
+    folder: Path = field(default_factory=cache_folder)
     workers: Workers = field(default_factory=Workers)
     label: str | None = None
     batch: Minibatch | None = None

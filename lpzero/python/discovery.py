@@ -30,6 +30,7 @@ from lpzero.python.signatures import of_verb, options_of
 from primitives.errors import did_you_mean
 from primitives.mathml import to_mathml
 from primitives.parser import parse
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     import sympy
@@ -250,7 +251,7 @@ class Discovery:
         from lpzero.proxies.lookup import predictor_proxy
         from lpzero.runs.run import open_run
 
-        run = open_run(Path(out).expanduser())
+        run = open_run(user_path(out))
         if not isinstance(run, CampaignRun):
             raise InputError(f"{out} is a {run.kind}, not a campaign: read it with lpzero.load")
         if run.result is None:

@@ -21,6 +21,7 @@ from primitives.errors import Rejected
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse
 from primitives.symbolic import to_sympy
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     import sympy
@@ -46,7 +47,7 @@ class FormulaObject:
     @classmethod
     def read(cls, path: str | Path) -> FormulaObject:
         """The formula in an exported file."""
-        place = str(Path(path).expanduser())
+        place = str(user_path(path))
         [entry, *others] = select(place).entries
         if others:
             raise InputError(f"{path} is an ensemble of several formulas: give its path as a proxy")
@@ -70,7 +71,7 @@ class FormulaObject:
         """The text of the exported file, written to the path if there is one."""
         text = export(select(self.proxy_source), to, **options)
         if path is not None:
-            write_file(Path(path).expanduser(), text, force=True)
+            write_file(user_path(path), text, force=True)
         return text
 
     def predict(self, archs: Sequence[object], space: SpaceLike, **options: Any) -> FloatArray:

@@ -30,6 +30,7 @@ from lpzero.verbs import Outcome, Screen, module
 from lpzero.verbs.call import call
 from lpzero.verbs.groups import TableFile
 from spaces.minibatch import Minibatch
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -193,11 +194,11 @@ def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | 
     from lpzero.python.discovery import Discovery
     from lpzero.python.formula import FormulaObject
 
-    if not Path(path).expanduser().is_dir():
+    if not user_path(path).is_dir():
         return FormulaObject.read(path)
     from lpzero.runs.run import open_run
 
-    run = open_run(Path(path).expanduser())
+    run = open_run(user_path(path))
     if run.kind == "campaign":
         return Discovery.load(path)
     if run.result is None:

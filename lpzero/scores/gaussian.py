@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,7 +111,8 @@ def _n_features(x: FloatArray) -> int:
 class Process:
     """The process given points (n, F), their targets (n,) and the variance of the targets' noise.
 
-    `prior` is the mean before any target is seen: a number, or one per point (n,).
+    `prior` is the mean before any target is seen: a number, or one per point (n,). `covariances`
+    (n, n) are those of the points, if they are known already.
     """
 
     def __init__(
@@ -121,9 +122,12 @@ class Process:
         points: FloatArray,
         targets: FloatArray,
         prior: float | FloatArray = 0.0,
+        covariances: FloatArray | None = None,
     ) -> None:
         self.kernel, self.noise, self.points = kernel, noise, points
-        self._factor = _factor(kernel.between(points, points), noise)
+        if covariances is None:
+            covariances = kernel.between(points, points)
+        self._factor = _factor(covariances, noise)
         # Half solved: L⁻¹ (targets − prior); solved again with Lᵀ where predictions need it.
         self._half = solve_triangular(self._factor, targets - prior, lower=True)
 
@@ -179,10 +183,17 @@ def most_likely(
 ) -> Hyperparameters:
     """The candidate with the largest evidence on at most `most` of the points."""
     some = some_rows(len(points), most)
+    points, targets = points[some], targets[some]
+    # Candidates that differ in the noise follow each other.
+    between = lru_cache(maxsize=1)(lambda kernel: kernel.between(points, points))
     # max returns the first of equals, so the choice is deterministic.
     return max(
         candidates,
-        key=lambda one: Process(one.kernel, one.noise, points[some], targets[some]).evidence,
+        key=lambda one: (
+            Process(
+                one.kernel, one.noise, points, targets, covariances=between(one.kernel)
+            ).evidence
+        ),
     )
 
 

@@ -10,12 +10,10 @@ inherits. With `proxy` (or `none`) nothing is evaluated: the best by the proxy i
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -28,6 +26,7 @@ from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.nano import is_trained, read_trained
 from spaces.tables.registry import data_root, locate, source
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from spaces.training.recipes import Plan
@@ -110,7 +109,7 @@ def remember(table: tables.Table | tables.ColumnTable) -> str:
 @lru_cache(maxsize=2)
 def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Evaluator:
     """Cached, because a comparison runs many searches with the same surrogate."""
-    path = Path(os.path.expanduser(table))
+    path = user_path(table)
     if table in _GIVEN:
         loaded = _GIVEN[table].in_space(space)
     elif is_trained(path):

@@ -27,7 +27,7 @@ from lpzero.search.request import Request
 from lpzero.search.scorer import Scorer
 from lpzero.search.search_run import publish, search_directory, stored_request
 from lpzero.search.surrogate import Surrogate
-from lpzero.sketches.store import default_folder
+from lpzero.sketches.store import cache_folder
 
 # With a time limit, so many architectures per process are scored before the clock is read.
 _AT_ONCE = 4
@@ -45,7 +45,7 @@ class Resources:
     """
 
     data: str | None = None
-    cache: Path = field(default_factory=default_folder)
+    cache: Path = field(default_factory=cache_folder)
     device: str = "cpu"
     jobs: int | None = 1
     backend: str = LOCAL

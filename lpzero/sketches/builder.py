@@ -29,7 +29,7 @@ from lpzero.sketches.sketch import (
     identity,
     statistics_in_order,
 )
-from lpzero.sketches.store import Buffer, Failure, Store, StoreError, default_folder
+from lpzero.sketches.store import Buffer, Failure, Store, StoreError, cache_folder
 from lpzero.statistics import StatisticsError
 from spaces.errors import BatchError
 
@@ -76,7 +76,7 @@ class Builder:
     """
 
     options: SketchOptions = field(default_factory=SketchOptions)
-    store: Store = field(default_factory=lambda: Store(default_folder()))
+    store: Store = field(default_factory=lambda: Store(cache_folder()))
     workers: Workers | None = None
     device: str = "cpu"
     chunk: int | None = None

@@ -31,7 +31,7 @@ from lpzero.sketches.sketch import (
     n_numbers,
     space_identity,
 )
-from spaces.untrusted import LARGEST, UntrustedError, open_regular, read_json
+from spaces.untrusted import LARGEST, UntrustedError, open_regular, read_json, user_path
 
 ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
@@ -52,10 +52,9 @@ class Failure:
     identity: Mapping[str, Any] = field(default_factory=dict)
 
 
-def default_folder() -> Path:
-    """$LPZERO_CACHE, else ~/.cache/lpzero."""
-    given = os.environ.get(ENVIRONMENT)
-    return Path(given) if given else Path.home() / ".cache" / "lpzero"
+def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """The folder given, else $LPZERO_CACHE, else ~/.cache/lpzero."""
+    return user_path(given or os.environ.get(ENVIRONMENT) or "~/.cache/lpzero")
 
 
 @dataclass(frozen=True)

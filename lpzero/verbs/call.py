@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
@@ -10,6 +9,7 @@ from lpzero.options import chosen, make, options
 from lpzero.runs.config import Command, command_of, read_config, started_by, stored_command
 from lpzero.verbs import Outcome, Screen, module
 from spaces.memory import check_address_space, limited_to
+from spaces.untrusted import user_path
 
 
 def call(name: str, request: Any, screen: Screen | None = None) -> Outcome:
@@ -54,7 +54,7 @@ def command(name: str, request: Any) -> Command | None:
     now = command_of(kind, name, request)
     if now is None or not getattr(request, "resume", False):
         return now
-    config = read_config(Path(str(request.out)).expanduser())
+    config = read_config(user_path(str(request.out)))
     if config is None:
         return now
     before = stored_command(config)

@@ -10,6 +10,7 @@ from lpzero.errors import InputError
 from lpzero.runs.layout import RESULT
 from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, list_of, nested, read_file, whole
 from lpzero.verbs import Outcome, Screen
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
@@ -40,7 +41,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     is_shown = screen.progress and sys.stderr.isatty()
     around = resources(request, "runs" if is_shown else None)
     arms = _every_request(request, screen)
-    out = None if request.out is None else Path(request.out)
+    out = None if request.out is None else user_path(request.out)
     comparison = compare(arms, request.seeds or _SEEDS, around, out, request.resume)
     return Outcome(result_of(comparison, out))
 

@@ -14,6 +14,7 @@ from lpzero.errors import InputError
 from lpzero.files import write_text
 from lpzero.options import Switch, Whole, argument, option
 from lpzero.verbs import Outcome, Screen
+from spaces.untrusted import user_path
 
 _NICE = 5  # a run that works has the processor first
 logger = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         ) from None
     from lpzero.dashboard.server import application, listen, new_token, serve
 
-    root = Path(request.folder)
+    root = user_path(request.folder)
     if not root.is_dir():
         raise InputError(f"{root} is not a folder: name one with runs below it")
     token, listening = new_token(), listen(request.port)

@@ -25,6 +25,7 @@ from lpzero.runs.run import (
 from lpzero.scores.floor import PERMUTATIONS
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
@@ -110,7 +111,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     table = request.file.load_networks(request.table, running.tables_folder)
     sketch = request.networks.sketch(request.weights_seed)
     parts = split(table, request.split_seed)
-    folder = Path(request.out or _default_folder(request, table.name))
+    folder = user_path(request.out or _default_folder(request, table.name))
     config = exhaustive_config(table, parts, settings, sketch)
     directory = RunDirectory(folder, config, True, lock=settings.lock)
     directory.stored()  # before sketches are extracted, which may take long

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
@@ -24,6 +23,7 @@ from lpzero.options import (
     shared_options,
 )
 from lpzero.verbs import Outcome, Screen
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.export.record import Formulas
@@ -109,7 +109,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     chosen = replace(selection, entries=entries, ensemble=ensemble)
     text = export(chosen, request.to, **request.settings)
     if request.out is not None:
-        write_file(Path(request.out), text, request.force)
+        write_file(user_path(request.out), text, request.force)
     return Outcome(
         {"form": request.to, "file": request.out, "text": text},
         {"text": text if request.out is None else ""},

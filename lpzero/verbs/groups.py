@@ -301,9 +301,9 @@ class Running(Where, Data):
     @property
     def folder(self) -> Path:
         """The folder of the sketches."""
-        from lpzero.sketches.store import default_folder
+        from lpzero.sketches.store import cache_folder
 
-        return Path(self.cache).expanduser() if self.cache else default_folder()
+        return cache_folder(self.cache)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from lpzero.runs.run import Kind
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 from spaces.tables.source import DEPTH_WIDTH
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.proxies import Context, Proxy
@@ -153,7 +154,7 @@ def _saved(
     asked = str(request.table) if isinstance(request.table, (str, Path)) else table.name
     options |= {"asked": asked, "space": space, "proxies": list(request.proxies)}
     options |= {"batch": None if batch is None else batch.to_json()}
-    folder, config = Path(str(request.out)), ranking_config(table, options)
+    folder, config = user_path(str(request.out)), ranking_config(table, options)
     result, sheet = result_of(table, request.split_seed, rows, scores)
     with RunDirectory(folder, config, True, lock=request.directory.lock) as directory:
         directory.write_result(result, seconds, sheet)

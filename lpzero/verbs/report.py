@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.options import JUDGEMENT, Place, Repeated, Switch, argument, group, option
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.report.figures.transfer import Transfer
@@ -61,7 +62,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     from lpzero.runs.run import open_run
 
     run = open_run(request.folder)
-    rows = None if request.ranking is None else _rows(Path(request.ranking), run)
+    rows = None if request.ranking is None else _rows(user_path(request.ranking), run)
     others = [open_run(other) for other in request.beside]
     transfer = _transferred([run, *others], request.running) if request.transfer else None
     written = write(run, request.out, others, rows, transfer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
@@ -22,6 +21,7 @@ from lpzero.options import (
 )
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from torch import nn
@@ -151,7 +151,7 @@ def _models(request: Request) -> dict[str, nn.Module]:
             raise InputError(f"{address} gives {kind}, expected a torch module")
         models[address] = model
     for path in request.hf:
-        is_folder = Path(path).is_dir()
+        is_folder = user_path(path).is_dir()
         size = request.batch, request.length
         models[path] = (
             hf.load(path, *size) if is_folder else hf.build(path, request.weights_seed, *size)
@@ -180,7 +180,7 @@ def _layout(path: str | None) -> Layout | None:
 
     if path is None:
         return None
-    return layout_from_json(read_json(Path(path), _LARGEST_LAYOUT))
+    return layout_from_json(read_json(user_path(path), _LARGEST_LAYOUT))
 
 
 def _batch(model: nn.Module, request: Request) -> Any:

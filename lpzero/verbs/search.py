@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero import plugins
@@ -50,6 +49,7 @@ from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.untrusted import user_path
 from spaces.user_modules import is_address
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
         return compare.run(request, screen)
     asked = _one_request(request, screen)
-    out = None if request.out is None else Path(request.out).expanduser()
+    out = None if request.out is None else user_path(request.out)
     with _display(request, asked, screen) as around:
         outcome = search(asked, around, out, request.resume, request.time_limit)
     result = {**outcome.result, "seconds": round(outcome.seconds, 3)}
@@ -317,7 +317,7 @@ def _one_request(request: Request, screen: Screen) -> SearchRequest:
             raise InputError(f"several {plural} were given: compare them with --compare")
         if values:
             asked[name] = values[0]
-    folder = Path(request.out or "").expanduser()
+    folder = user_path(request.out or "")
     stored = stored_request(folder) if request.resume else None
     if stored is None:
         return complete(asked, request, screen)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.options import FILE, Real, Text, argument, option
 from lpzero.verbs import Outcome, Screen
+from spaces.untrusted import user_path
 
 EXAMPLES = ("lpzero specialise runs/supernet --max-parameters 5e6 --out small.safetensors",)
 
@@ -34,7 +34,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     from lpzero.supernet.trained import of_architecture, open_supernet, write
     from lpzero.supernet.trained import specialise as best_of
 
-    path = Path(request.out or "")
+    path = user_path(request.out or "")
     if path.suffix != ".safetensors":
         raise InputError("--out must end in .safetensors: name the file to write")
     trained = open_supernet(request.folder)

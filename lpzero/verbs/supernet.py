@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.runs.run import Kind
 from lpzero.verbs import Outcome, Screen
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.verbs.train import Request
@@ -26,7 +27,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
     if request.where.backend != "loky":
         raise InputError("a supernet is one training, step after step: --backend has no effect")
-    start, select = (None if p is None else Path(p) for p in (request.weights, request.select))
+    start, select = (None if p is None else user_path(p) for p in (request.weights, request.select))
     given = dict(request.settings)
     if request.steps is not None:
         given["steps"] = request.steps
@@ -43,7 +44,7 @@ def run(request: Request, screen: Screen) -> Outcome:
             f" {min(record['valid']):.4f} to {max(record['valid']):.4f}, mean {mean:.4f}"
         )
 
-    folder = Path(request.out or Path("runs", f"supernet-{request.space}"))
+    folder = user_path(request.out or Path("runs", f"supernet-{request.space}"))
     quiet = {"show": show} if screen.progress else {}
     result = train_supernet(asked, folder, start, lock=request.work.lock, **quiet)
     seconds = round(time.perf_counter() - began, 3)

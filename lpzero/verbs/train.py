@@ -25,6 +25,7 @@ from lpzero.options import (
 from lpzero.runs.layout import JOURNAL, TABLE
 from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_lines, nested
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
@@ -137,7 +138,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
     start = time.perf_counter()
     plan = _plan(request)
-    asked = Path(request.out or Path("runs", f"train-{plan.name}"))
+    asked = user_path(request.out or Path("runs", f"train-{plan.name}"))
     is_file = asked.suffix == _FILE
     folder = asked.with_suffix(".run") if is_file else asked
     label = screen.label(f"training {plan.name}")

@@ -12,7 +12,6 @@ Nothing of it is run or read before a table is asked for.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from spaces.errors import TableError, as_text, shown
 from spaces.tables.readers import ReadOptions, read_yaml, refuse
 from spaces.tables.source import NO_SPACE, Source
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from spaces.tables.column_table import ColumnTable
@@ -88,7 +88,7 @@ def _source(path: Path, name: str, given: Any, declared_in: str) -> Source:
         given.get("id"),
         given.get("task"),
     )
-    file = (path.parent / os.path.expanduser(given["file"])).absolute()
+    file = (path.parent / user_path(given["file"])).absolute()
     entry = Entry(file, given.get("space"), reading, given.get("licence"))
     target = reading.target or "val_accuracy"
     return Source(

@@ -18,6 +18,7 @@ from spaces.declarations import declared, load_group
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.project_file import project_sources
 from spaces.tables.source import Source
+from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
     from spaces.tables.column_table import ColumnTable
@@ -123,7 +124,7 @@ def _of_project() -> dict[str, Source]:
 def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
     """The folder of the data given, else of the environment variable LPZERO_DATA, else None."""
     given = data if data is not None else os.environ.get(DATA_VARIABLE)
-    return Path(given).expanduser() if given else None
+    return user_path(given) if given else None
 
 
 def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:

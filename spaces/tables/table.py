@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
 from spaces.tables.readers import ReadOptions
 from spaces.tables.source import DEPTH_WIDTH
+from spaces.untrusted import user_path
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ class Table:
         from spaces.tables.architecture_files import read_architectures
 
         reading = ReadOptions(target, smaller_is_better, ids)
-        return read_architectures(Path(os.path.expanduser(path)), _space(space), reading, name)
+        return read_architectures(user_path(path), _space(space), reading, name)
 
     @staticmethod
     def from_pandas(

@@ -78,7 +78,7 @@ def measure(
     from lpzero.parallel import Workers
     from lpzero.proxies import Context, Measurements
     from lpzero.proxies.formula import FormulaProxy
-    from lpzero.sketches.store import default_folder
+    from lpzero.sketches.store import cache_folder
     from spaces.tables import split
 
     formulas = [_winner(run) for run in runs]
@@ -96,7 +96,7 @@ def measure(
             int(sketch["batch_seed"]),
             str(sketch["loss"]),
             device,
-            folder=Path(cache).expanduser() if cache else default_folder(),
+            folder=cache_folder(cache),
             workers=workers or Workers(),
             label=table.name,
             batch=Minibatch.from_json(sketch["batch"]) if "batch" in sketch else None,

@@ -325,3 +325,31 @@ def test_a_file_whose_name_is_not_text_is_ranked_but_keeps_no_run(
     assert code == 2
     assert line.endswith(r"p\udcff.csv', which is not text in UTF-8: rename the file")
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rank FILE.csv --proxy depth",
+        "counters flexibert --data FILE",
+        "discover FILE.csv --target x --out y",
+        "export FILE.json --to json",
+        "rank nano-gpt2 --proxy FILE.json",
+        "rank nano-gpt2 --proxy snip --corpus FILE.txt",
+        "rank nano-gpt2 --proxy snip --corpus FILE.txt --tokenizer FILE.json",
+        "report FILE",
+        "score --hf FILE --proxy snip",
+        "search nano-gpt2 --loop random --proxy depth --evaluator table --table FILE.json",
+        "search --out FILE --resume",
+        "specialise FILE --out x.safetensors",
+        "tables --plugin FILE.py",
+    ],
+)
+def test_the_home_of_an_unknown_user_is_one_line(
+    line: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(line.replace("FILE", "~nobody-has-this-name/x").split()) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:7] for line in lines if not line.startswith("note: ")] == ["error: "]
+    assert not list(tmp_path.iterdir())

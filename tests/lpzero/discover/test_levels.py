@@ -17,8 +17,8 @@ from lpzero.discover.levels import (
     STABLE,
     LearningCurve,
     Level,
-    LevelChoice,
     LevelLine,
+    LevelLines,
     ReliableTerms,
     choose_level,
     influence,
@@ -28,7 +28,6 @@ from lpzero.discover.levels import (
     row_folds,
     standard_error,
 )
-from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.scores.terms import TermTable
 from primitives.formula import Column, Term
@@ -200,8 +199,7 @@ def line(name: str, rho: float, error: float = 0.02) -> LevelLine:
     ],
 )
 def test_an_expectation_warns(lines: list[LevelLine], fit: float, said: str | None) -> None:
-    terms, _ = terms_of()
-    warning = LevelChoice(terms.level(COUNTER), tuple(lines)).expectation(fit)["warning"]
+    warning = LevelLines(tuple(lines), COUNTER).expectation(fit)["warning"]
     assert warning is None if said is None else said in warning
 
 
@@ -229,18 +227,23 @@ def test_a_learning_curve_reads_fewer_rows_and_the_same_test_rows() -> None:
     terms, logs = terms_of(n=90)
     targets = logs[3] + logs[1]
     rows, test = np.arange(60), np.arange(60, 90)
-    curve = LearningCurve(levels(terms), targets, rows, test, list(range(90)), 0)
+    of = levels(terms)
+    choice = choose_level(of, targets, rows, list(range(90)), 0)
+    assert choice is not None
+    curve = LearningCurve(choice.level, of, targets, rows, test, list(range(90)), 0)
     assert curve.sizes == [10, 20, 30, 60]
     points = [curve(n) for n in curve.sizes]
     assert [point["n"] for point in points] == curve.sizes
     assert points[-1]["rho"] == pytest.approx(1.0)
     assert curve(20) == points[1]
+    assert points[-1]["level"] == choice.level.name
 
 
 def test_a_learning_curve_has_no_point_where_nothing_differs() -> None:
     terms, logs = terms_of(n=90)
     rows, test = np.arange(60), np.arange(60, 90)
-    curve = LearningCurve(levels(terms)[:0], logs[3], rows, test, list(range(90)), 0)
+    whole = terms.level(COUNTER)
+    curve = LearningCurve(whole, [], logs[3], rows, test, list(range(90)), 0)
     assert curve(10) is None
 
 
@@ -258,6 +261,5 @@ def test_a_learning_curve_in_a_sentence(rhos: list[float], said: str) -> None:
     assert said in learning_sentence(points)
 
 
-def test_without_a_term_that_differs_there_is_one_clear_error() -> None:
-    with pytest.raises(InputError, match="nothing to rank by"):
-        choose_level([], np.arange(20.0), np.arange(20), list(range(20)), 0)
+def test_without_a_term_that_differs_there_is_no_choice() -> None:
+    assert choose_level([], np.arange(20.0), np.arange(20), list(range(20)), 0) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
 from functools import lru_cache
@@ -15,7 +16,7 @@ from lpzero.discover import prediction
 from lpzero.discover.discovery import Campaign
 from lpzero.discover.levels import row_folds
 from lpzero.discover.prediction import REFERENCE, TablePrediction
-from lpzero.errors import FitnessError
+from lpzero.errors import FitnessError, InputError
 from lpzero.export import export, select
 from lpzero.judgement.correlation import spearman
 from lpzero.scores.gaussian import NormalScale
@@ -121,6 +122,15 @@ def test_rows_left_out_have_no_part_in_what_predicts_them(monkeypatch: pytest.Mo
     for fitted_on, left_out in seen:
         assert not fitted_on & left_out
         assert fitted_on | left_out == known
+
+
+def test_without_a_term_that_differs_there_is_one_clear_error() -> None:
+    [fitness] = found().objective.tables_fitness
+    without = copy.copy(fitness)
+    without.__dict__["levels"] = []
+    del without.__dict__["level_choice"]
+    with pytest.raises(InputError, match="nothing to rank by"):
+        _ = without.level_choice
 
 
 def test_a_column_of_the_table_is_no_term_because_new_architectures_have_none() -> None:

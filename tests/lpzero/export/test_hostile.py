@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,17 +122,23 @@ def test_a_bad_file_is_one_line_and_code_two(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text, message = CASES[case]
-    (tmp_path / "x.json").write_text(text, encoding="utf-8")
-    for command in (["export", "x.json", "--to", "python"], ["rank", "none", "--proxy", "x.json"]):
-        assert run(command) == 2
+    check_refused(*CASES[case], capsys, "export x.json --to python", "rank none --proxy x.json")
+
+
+def check_refused(
+    text: str, message: str, capsys: pytest.CaptureFixture[str], *commands: str
+) -> None:
+    """Assert that every command refuses x.json of that text in one line, and writes nothing."""
+    Path("x.json").write_text(text, encoding="utf-8")
+    for command in commands:
+        assert run(command.split()) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.count("\n") == 1
+        assert err.count("\n") == 1, err
         assert err.startswith("error: ")
         assert message in err
         assert len(err) < 600
-    assert sorted(os.listdir(tmp_path)) == ["x.json"]
+    assert os.listdir() == ["x.json"]
 
 
 def big(path: Path) -> None:
@@ -210,34 +216,52 @@ def test_a_name_is_data_in_every_form(
 JUNK: list[Any] = [None, True, -1, 1e308, 10**20, "", "\0", "sum(W)", [], {}, [1], {"a": 1}, "../x"]
 
 
-def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The keys that lead to every value inside the value."""
     inside = (
         value.items()
         if isinstance(value, dict)
         else (enumerate(value) if isinstance(value, list) else ())
     )
     found = [place] if place else []
-    return found + [deeper for key, inner in inside for deeper in _places(inner, (*place, key))]
+    return found + [deeper for key, inner in inside for deeper in places(inner, (*place, key))]
 
 
-def test_junk_in_any_place_is_refused_or_read_and_nothing_else(tmp_path: Path) -> None:
-    rng, path = random.Random(0), tmp_path / "x.json"
+def replaced(value: Any, place: Sequence[Any], junk: Any) -> Any:
+    """A copy of the value with junk in the place."""
+    value = inner = copy.deepcopy(value)
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = junk
+    return value
+
+
+def check_junk(
+    good: Any,
+    tried: Sequence[tuple[Any, ...]],
+    written: Callable[..., str],
+    read: Callable[[], object],
+) -> None:
+    """Assert that x.json, with junk in any of the places, is read or refused, and both happen."""
+    rng = random.Random(0)
     fates = {"read": 0, "refused": 0}
-    places = [place for place in _places(GOOD) if place[0] not in ("sha256", "format")]
-    for place in places * 4:
-        value = copy.deepcopy(GOOD)
-        inner = value
-        for key in place[:-1]:
-            inner = inner[key]
-        inner[place[-1]] = rng.choice(JUNK)
-        path.write_text(changed(**value))
+    for place in tried:
+        Path("x.json").write_text(written(**replaced(good, place, rng.choice(JUNK))))
         try:
-            from_file(path)
+            read()
             fates["read"] += 1
         except (InputError, FormulaError):
             fates["refused"] += 1
     assert fates["refused"] > 50
     assert fates["read"] > 0
+
+
+def test_junk_in_any_place_is_refused_or_read_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tried = [place for place in places(GOOD) if place[0] not in ("sha256", "format")]
+    check_junk(GOOD, tried * 4, changed, lambda: from_file(Path("x.json")))
 
 
 def test_latex_prints_a_label_as_it_is() -> None:
