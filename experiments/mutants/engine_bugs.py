@@ -52,13 +52,13 @@ BUGS = (
         ("return Matrix(finite(values), max(a.true_columns, b.true_columns))", "return Matrix(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
     ]),
     Bugs("lpzero/scores/tabulation/tabulator.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_values.py"], [
-        ("found += product / table.counts[pair[0]][block]", "found += product / max(table.counts[pair[0]])", "tensors of a small block count less"),
+        ("total += product / table.counts[pair[0]][block]", "total += product / max(table.counts[pair[0]])", "tensors of a small block count less"),
         ("product[1] = left.column_means @ right.column_means.T * (inner / kept)", "product[1] = left.column_means @ right.column_means.T", "matrix products of cut matrices are not rescaled"),
-        ("found[n:] = self.means[n:, np.newaxis]", "found[n:] = 1.0", "what log_softmax subtracts is 1 in matrix products"),
-        ("total / len(found)", "total", "an end's tensors are added up"),
-        ("(found[index] for index in sorted(found))", "found.values()", "an end's tensors are added in the order in which they were known"),
+        ("means[n:] = self.means[n:, np.newaxis]", "means[n:] = 1.0", "what log_softmax subtracts is 1 in matrix products"),
+        ("total / len(means)", "total", "an end's tensors are added up"),
+        ("(means[index] for index in sorted(means))", "means.values()", "an end's tensors are added in the order in which they were known"),
         ("places = [stack.places[at] for stack in stacks]", "places = [min(at, len(stack.distinct) - 1) for stack in stacks]", "gradients meet the weights of another network"),
-        ("found.setdefault(tensor.identity(), len(found))", "found.setdefault(id(tensor), len(found))", "equal tensors are computed again"),
+        ("place_of.setdefault(tensor.identity(), len(place_of))", "place_of.setdefault(id(tensor), len(place_of))", "equal tensors are computed again"),
     ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_branch_table.py"], [
         ("return digest, values.shape, self.matrix.true_columns", "return values.shape, self.matrix.true_columns", "tensors of one shape are taken for each other"),
@@ -78,8 +78,8 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/tabulation/chain_values.py", [_T + "scores/test_branch_table.py"], [
         ("offset = sign * (operand.mean - least) / spread", "offset = sign * operand.mean / spread", "products of minmax start at zero"),
-        ("sign = -1.0 if one.is_negated else 1.0", "sign = 1.0", "minmax of -x is that of x"),
-        ("least = operand.high if one.is_negated else operand.low", "least = operand.low", "minmax of -x begins at the least x"),
+        ("sign = -1.0 if continued.is_negated else 1.0", "sign = 1.0", "minmax of -x is that of x"),
+        ("least = operand.high if continued.is_negated else operand.low", "least = operand.low", "minmax of -x begins at the least x"),
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/values.py", [_T + "scores/test_values.py", _T + "scores/test_terms.py"], [
