@@ -23,7 +23,7 @@ import numpy as np
 from torch import nn
 
 from lpzero.errors import InputError
-from lpzero.proxies.base import Measure, NetworkProxy, Proxy
+from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
 from lpzero.proxies.measurements import Measurements, Record, evaluate
@@ -313,12 +313,13 @@ def score_networks(
     if not networks:
         raise InputError("there is no model to score")
     given = GivenModels(networks)
+    asked = [as_proxy(one) for one in proxies]
     for model in given.models.values():
         model.network.sizes = {"blocks": model.sizes.blocks, "ends": model.sizes.ends}
+        # One pass for all that read the loss's gradient; a formula alone holds less of it.
+        model.network.is_shared = sum(Needs.LABELS in proxy.needs for proxy in asked) > 1
     measurements = GivenMeasurements(given)
-    rows = [
-        row for one in proxies for row in _rows(as_proxy(one), given, measurements, definitions)
-    ]
+    rows = [row for proxy in asked for row in _rows(proxy, given, measurements, definitions)]
     return Scores(tuple(rows))
 
 
