@@ -229,7 +229,7 @@ def test_formulas_read_the_pass_of_other_proxies(
         "sum(mul(abs(G), abs(W)))",
         "mean(sub(log(abs(H)), abs(S)))",
         "sum(l1(J))",
-        "sum(l2(A))",
+        "sum(fro(A))",
     ]
     alone = [lpzero.score(model, batch, one)[one] for one in asked]
     monkeypatch.setattr(extraction, "extract", None)  # no pass of their own
