@@ -21,6 +21,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -171,6 +172,19 @@ class OneOf(ValueKind):
 
     def words(self, flag: str, value: Any) -> list[str]:
         return [] if value is None else [flag, str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Device(Text):
+    """A device of torch: auto, or a kind of device and, of several, which one, as in cuda:1."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("auto", "cpu", "cuda", "mps", "xpu")
+    metavar: str | None = "auto|cpu|cuda[:N]|mps|xpu[:N]"
+
+    def check(self, name: str, value: Any) -> None:
+        kind, number = str(value).partition(":")[::2]
+        is_numbered = kind in ("cuda", "xpu") and re.fullmatch(r"\d{1,4}", number)
+        _check_known(name, [kind if is_numbered else value], self.kinds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,6 +229,9 @@ BUGS = (
         ("return _products(network, \"attention\")", "return _products(network, None)", "attention saliency of every matrix"),
         ("-float((product * weight.detach())", "float((product * weight.detach())", "GraSP with the other sign"),
     ]),
+    Bugs("lpzero/proxies/flow.py", [_T + "proxies/test_devices.py"], [
+        ("torch.ones(1, *network.entry, dtype=torch.float64, device=network.device)", "torch.ones(1, *network.entry, dtype=torch.float64)", "a tensor of a proxy on the processor instead of the network's device"),
+    ]),
     Bugs("lpzero/proxies/families/attention.py", [_T + "proxies/test_attention.py"], [
         ("head.amax(1).abs()", "head.abs().amax(1)", "the largest absolute output of a head"),
         (".sum(-1, dtype=torch.float64).abs().sum())", ".sum(dtype=torch.float64).abs())", "head importance sums tokens before |.|"),

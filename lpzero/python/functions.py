@@ -147,7 +147,7 @@ def search(
     return SearchResult(result("search", progress, given, options))
 
 
-@of_verb("score", "hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length")
+@of_verb("score", "hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length", "dtype")
 def score(
     model: nn.Module | Mapping[str, nn.Module],
     batch: Tensor | Mapping[str, Tensor] | None = None,

@@ -306,3 +306,16 @@ def test_counters_of_a_network_that_no_memory_holds(tmp_path: Path) -> None:
     request = score_verb.Request(hf=(str(config),), proxies=("parameters",))
     (row,) = score_verb.run(request, Screen(False)).result
     assert row["score"] > 1e11
+
+
+def test_bfloat16_holds_the_weights_and_scores_nearly_the_same(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(FAMILIES["llama"]))
+    half = hf.build(config, dtype="bfloat16")
+    assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
+    asked = ("snip", "grad-norm", "ntkt", "synflow", "sum(mul(abs(W), abs(G)))")
+    request = score_verb.Request(hf=(str(config),), proxies=asked, dtype="bfloat16")
+    found = [row["score"] for row in score_verb.run(request, Screen(False)).result]
+    whole = lpzero.score(half.float(), proxies=asked)
+    assert found == pytest.approx([row.score for row in whole], rel=0.1)
+    assert found[0] != whole["snip"]

@@ -20,6 +20,7 @@ from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, get, names
 from lpzero.proxies.network import Network
 from lpzero.statistics import extraction
+from spaces.memory import NOT_ENOUGH
 from spaces.minibatch import Minibatch
 from tests.lpzero.proxies.tiny_networks import TOKENS, foreign, next_token
 
@@ -235,3 +236,12 @@ def test_formulas_read_the_pass_of_other_proxies(
     monkeypatch.setattr(extraction, "extract", None)  # no pass of their own
     together = lpzero.score(model, batch, [*asked, "snip"])
     assert [together[one] for one in asked] == alone
+
+
+def test_a_device_without_memory_left_is_one_line() -> None:
+    def greedy(network: Network) -> float:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB.\nSee more")
+
+    scores = lpzero.score(foreign(), TOKENS, [greedy], loss=next_token)
+    assert scores.refused == {"greedy": NOT_ENOUGH}
+    assert "--chunk" in NOT_ENOUGH
