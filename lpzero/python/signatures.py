@@ -26,6 +26,7 @@ from lpzero.options import Option, options
 from lpzero.verbs import module
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OPTIONS = "Options:"  # the heading of their help in a docstring
 _FLAG = re.compile(r"--[a-z][a-z-]*[a-z]")
 
 
@@ -67,7 +68,7 @@ def sign(function: F, described: Any = None) -> F:
     target = function if described is None else described
     words = {entry.flag: entry.name for entry in entries}
     target.__doc__ = "\n".join(
-        [inspect.getdoc(target) or "", "", "Options:", *_help(entries, words)]
+        [inspect.getdoc(target) or "", "", _OPTIONS, *_help(entries, words)]
     )
     vars(function)["__signature__"] = plain.replace(parameters=[*own, *more])
     return function
@@ -146,7 +147,8 @@ def _definition(
 
 
 def _docstring(described: Any, indent: str) -> str:
-    text = inspect.cleandoc(described.__doc__).replace("\\", "\\\\")
+    """The docstring without the options, whose help takes a screen each; `help()` has it."""
+    text = inspect.cleandoc(described.__doc__).partition(f"\n\n{_OPTIONS}\n")[0]
     return textwrap.indent(f'"""{text}\n"""', indent, lambda line: bool(line.strip()))
 
 
