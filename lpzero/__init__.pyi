@@ -152,8 +152,7 @@ def exhaust(
     no_lock: bool = False,
     weights_seed: int = 0,
 ) -> Exhausted:
-    """Every formula of the paper's space on the data: chosen on train, reported on test.
-    """
+    """Every formula of the paper's space on the data: chosen on train, reported on test."""
 
 def load(
     path: str | Path,
@@ -349,5 +348,4 @@ def train(
     backend: str = "loky",
     scheduler: str | None = None,
 ) -> TrainedTable:
-    """A table trained from architectures of the space, or with `supernet=True` one supernet.
-    """
+    """A table trained from architectures of the space, or with `supernet=True` one supernet."""

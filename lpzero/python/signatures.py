@@ -67,9 +67,7 @@ def sign(function: F, described: Any = None) -> F:
     ]
     target = function if described is None else described
     words = {entry.flag: entry.name for entry in entries}
-    target.__doc__ = "\n".join(
-        [inspect.getdoc(target) or "", "", _OPTIONS, *_help(entries, words)]
-    )
+    target.__doc__ = "\n".join([inspect.getdoc(target) or "", "", _OPTIONS, *_help(entries, words)])
     vars(function)["__signature__"] = plain.replace(parameters=[*own, *more])
     return function
 
@@ -149,7 +147,8 @@ def _definition(
 def _docstring(described: Any, indent: str) -> str:
     """The docstring without the options, whose help takes a screen each; `help()` has it."""
     text = inspect.cleandoc(described.__doc__).partition(f"\n\n{_OPTIONS}\n")[0]
-    return textwrap.indent(f'"""{text}\n"""', indent, lambda line: bool(line.strip()))
+    end = "\n" if "\n" in text else ""
+    return textwrap.indent(f'"""{text}{end}"""', indent, lambda line: bool(line.strip()))
 
 
 if __name__ == "__main__":
