@@ -79,7 +79,7 @@ def type_of(entry: Option) -> str:
 
 def _help(entries: list[Option], words: dict[str, str]) -> Iterator[str]:
     for entry in entries:
-        text = _FLAG.sub(lambda found: words.get(found[0], found[0]), " ".join(entry.help.split()))
+        text = _FLAG.sub(lambda flag: words.get(flag[0], flag[0]), " ".join(entry.help.split()))
         yield f"    {entry.name}: {type_of(entry)} = {entry.default!r}"
         yield from textwrap.wrap(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 8)
 

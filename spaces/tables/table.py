@@ -103,12 +103,12 @@ class Table:
 
     def rows_in(self, space: Space[Any]) -> list[int]:
         """The rows whose architectures belong to the space."""
-        found = []
+        rows = []
         for row, arch in enumerate(self.archs):
             with suppress(ArchitectureError, AttributeError):
                 space.validate(arch)
-                found.append(row)
-        return found
+                rows.append(row)
+        return rows
 
     def hide(self, rows: IntArray) -> Table:
         """The table with the targets and extra columns of these rows made NaN.
