@@ -111,6 +111,13 @@ def whole_search() -> Iterator[WholeSearch]:
         yield whole
 
 
+@pytest.fixture(scope="module")
+def _searched_whole(whole_search: WholeSearch) -> Iterator[None]:
+    """The campaigns of a file of tests search as users' do."""
+    with whole_search():
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def drawing() -> Iterator[Drawing]:
     """Pages have empty pictures, but for those written `with drawing():`.
