@@ -66,7 +66,8 @@ def draw(root: Path, n: int, seed: int) -> list[RandomMutant]:
             kind = rng.choice(sorted(kind for kind, left in by_kind.items() if left))
             name, change, functions = by_kind[kind].pop(rng.randrange(len(by_kind[kind])))
             made = mutant(name, texts[name], kind, change, functions)
-            found += [] if made is None else [made]
+            if made is not None and made.key not in {of.key for of in found}:
+                found.append(made)
     rng.shuffle(found)  # so that a part of them is a sample too
     return found
 
