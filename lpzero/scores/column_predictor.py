@@ -42,9 +42,9 @@ def ridge_scores(
 ) -> FloatArray:
     """The predictions (A,) of ridge regression on the columns' logarithms, fitted on the rows."""
     logs = _main(columns, rows)
-    known, target = logs[:, rows], normal_targets(targets[rows])
-    products = known @ known.T / len(rows) + _RIDGE * np.eye(len(logs))
-    return np.asarray(np.linalg.solve(products, known @ target / len(rows)) @ logs)
+    fitted, target = logs[:, rows], normal_targets(targets[rows])
+    products = fitted @ fitted.T / len(rows) + _RIDGE * np.eye(len(logs))
+    return np.asarray(np.linalg.solve(products, fitted @ target / len(rows)) @ logs)
 
 
 def predictor_scores(
@@ -97,5 +97,5 @@ def _most_likely(points: FloatArray, target: FloatArray) -> Hyperparameters:
             value = evidence(plane, tried, noise)
             if value > best:
                 best, lengths = value, list(tried)
-    noise = max(_NOISES, key=lambda one: evidence(plane, tuple(lengths), one))
+    noise = max(_NOISES, key=lambda of: evidence(plane, tuple(lengths), of))
     return Hyperparameters(Plane(plane) + Smooth(1.0, tuple(lengths)), noise)
