@@ -44,7 +44,7 @@ def resolve_device(name: str) -> torch.device:
             f"device {name} is not available: torch finds {present}; use cpu or auto"
         )
     worker = re.search(r"\d+$", current_process().name)
-    if device.index is not None or worker is None:
+    if ":" in name or worker is None:
         return device
     return torch.device(device.type, int(worker[0]) % n_devices)
 
