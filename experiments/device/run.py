@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from experiments.measured import measured
+from experiments.measured import prints_measured
 from lpzero.judgement.correlation import spearman
 from lpzero.options import Device
 from lpzero.proxies.model_scores import score_networks
@@ -31,8 +31,10 @@ PROXIES = ("snip", "grad-norm", "fisher", "synflow", "ntkt", "engine-universal",
            "sum(mul(abs(G), abs(W)))")  # fmt: skip
 
 
-def main() -> None:
-    """Print the comparison as JSON."""
+@prints_measured
+def main(form: str) -> None:
+    """Print the comparison; the only form is json."""
+    assert form == "json"
     parser = argparse.ArgumentParser(description="Compare a device with the processor.")
     parser.add_argument("--device", default="auto", help=str(Device().metavar))
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
@@ -46,7 +48,6 @@ def main() -> None:
     }
     about = {"device": capability(asked.device), "dtype": asked.dtype, "rows": asked.rows}
     print(json.dumps(about | {"tables": found}, indent=1))
-    print(measured(), file=sys.stderr)
 
 
 def compare(name: str, device: torch.device, dtype: torch.dtype, rows: int) -> dict[str, Any]:
@@ -78,4 +79,4 @@ def scores(
 
 
 if __name__ == "__main__":
-    main()
+    main(form="json")
