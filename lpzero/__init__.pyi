@@ -594,11 +594,14 @@ def search(
     max_flops: float | None = None,
     min_latency: float | None = None,
     max_latency: float | None = None,
+    budget: int | None = None,
+    at_once: int | None = None,
     samples: int | None = None,
-    parents: int | None = None,
+    starts: int | None = None,
     mutants: int | None = None,
-    chosen: int | None = None,
     probability: float | None = None,
+    parents: int | None = None,
+    chosen: int | None = None,
     iterations: int | None = None,
     patience: int | None = None,
     per_bin: int | None = None,
@@ -670,16 +673,23 @@ def search(
             At least this many milliseconds per forward pass on this machine.
         max_latency: float | None = None
             At most this many milliseconds per forward pass on this machine.
+        budget: int | None = None
+            The number of trainings (budget: 30).
+        at_once: int | None = None
+            The number of trainings chosen together, which jobs can run side by side (budget: 1).
         samples: int | None = None
-            The number of architectures drawn first (etas: 300, random: 1000).
+            The number of architectures drawn first (budget: 1000, etas: 300, random: 1000).
+        starts: int | None = None
+            The number of trainings before the model chooses (budget: 6).
+        mutants: int | None = None
+            The number of mutants of the best that become candidates (budget: 50); The number of
+            mutants scored per iteration (etas: 100).
+        probability: float | None = None
+            The probability that a field mutates (budget: 0.3, etas: 0.3, regularised: 0.3).
         parents: int | None = None
             The number of best architectures so far that are mutated (etas: 3).
-        mutants: int | None = None
-            The number of mutants scored per iteration (etas: 100).
         chosen: int | None = None
             The number of mutants evaluated per iteration (etas: 3).
-        probability: float | None = None
-            The probability that a field mutates (etas: 0.3, regularised: 0.3).
         iterations: int | None = None
             The number of iterations (etas: 10).
         patience: int | None = None

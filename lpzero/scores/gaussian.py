@@ -122,8 +122,36 @@ def _squares(x: FloatArray, y: FloatArray, length: float | tuple[float, ...]) ->
     return np.asarray(np.maximum(squares, 0) / _n_features(x))
 
 
+@dataclass(frozen=True, slots=True)
+class OfFeatures(Kernel):
+    """A kernel of the features from place `start` up to, not including, `stop`."""
+
+    kernel: Kernel
+    start: int | None
+    stop: int | None
+
+    def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        places = slice(self.start, self.stop)
+        return self.kernel.between(x[:, places], y[:, places])
+
+    def variances(self, x: FloatArray) -> FloatArray:
+        return self.kernel.variances(x[:, self.start : self.stop])
+
+
 def _n_features(x: FloatArray) -> int:
     return max(1, int(x.shape[1]))
+
+
+class InverseGamma(NamedTuple):
+    """The distribution of the unknown factor of all covariances before any target is seen."""
+
+    shape: float
+    rate: float
+
+    def given(self, whitened: FloatArray) -> InverseGamma:
+        """The distribution given targets (n,) that are independent up to the factor."""
+        squares = float(whitened @ whitened)
+        return InverseGamma(self.shape + 0.5 * len(whitened), self.rate + 0.5 * squares)
 
 
 class Process:
@@ -155,6 +183,23 @@ class Process:
         logs = math.fsum(np.log(np.diag(self._factor)))
         return -0.5 * float(self._half @ self._half) - logs - 0.5 * len(self._half) * _LOG_TWO_PI
 
+    def evidence_of_scales(self, prior: InverseGamma) -> float:
+        """The same if kernel and noise have an unknown factor: it is integrated out."""
+        n = len(self._half)
+        shape, rate = prior.given(self._half)
+        logs = math.fsum(np.log(np.diag(self._factor)))
+        before = prior.shape * math.log(prior.rate) - math.lgamma(prior.shape)
+        after = shape * math.log(rate) - math.lgamma(shape)
+        return before - after - logs - 0.5 * n * _LOG_TWO_PI
+
+    def student(self, prior: InverseGamma) -> tuple[float, float]:
+        """The degrees of freedom of the values, and the factor of their deviations, with it.
+
+        Given the targets, (value − expected) / (factor · deviation) is then Student's t.
+        """
+        shape, rate = prior.given(self._half)
+        return 2 * shape, math.sqrt(rate / shape)
+
     @cached_property
     def _weights(self) -> FloatArray:
         return np.asarray(solve_triangular(self._factor, self._half, lower=True, trans="T"))
@@ -165,7 +210,16 @@ class Process:
 
     def deviations(self, points: FloatArray) -> FloatArray:
         """The standard deviations (m,) of the values at new points (m, F), without noise."""
+        return self._left(points, self.kernel.between(self.points, points))
+
+    def distributions(
+        self, points: FloatArray, prior: float | FloatArray = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both of them, from one matrix of covariances."""
         between = self.kernel.between(self.points, points)
+        return np.asarray(prior + self._weights @ between), self._left(points, between)
+
+    def _left(self, points: FloatArray, between: FloatArray) -> FloatArray:
         explained = np.square(solve_triangular(self._factor, between, lower=True)).sum(axis=0)
         left = self.kernel.variances(points) - explained
         return np.asarray(np.sqrt(np.maximum(left, 0.0)))
@@ -179,7 +233,8 @@ def _factor(covariances: FloatArray, noise: float) -> FloatArray:
     """
     largest = float(np.diag(covariances).max(initial=0.0)) or 1.0
     for jitter in _JITTERS:
-        noisy = covariances + (noise + jitter * largest) * np.eye(len(covariances))
+        noisy = covariances.copy()
+        np.einsum("ii->i", noisy)[:] += noise + jitter * largest
         try:
             return np.asarray(cholesky(noisy, lower=True, overwrite_a=True))
         except LinAlgError:
