@@ -46,9 +46,9 @@ def ridge_scores(
 ) -> FloatArray:
     """The predictions (A,) of ridge regression on the columns' logarithms, fitted on the rows."""
     logs = _main(columns, rows)
-    known, target = logs[:, rows], normal_targets(targets[rows])
-    products = known @ known.T / len(rows) + _RIDGE * np.eye(len(logs))
-    return np.asarray(np.linalg.solve(products, known @ target / len(rows)) @ logs)
+    fitted, target = logs[:, rows], normal_targets(targets[rows])
+    products = fitted @ fitted.T / len(rows) + _RIDGE * np.eye(len(logs))
+    return np.asarray(np.linalg.solve(products, fitted @ target / len(rows)) @ logs)
 
 
 def predictor_scores(
