@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -580,10 +581,12 @@ def search(
     proxy: ProxyLike | Sequence[ProxyLike] | None = None,
     loop: str | Sequence[str] | None = None,
     *,
+    train: Callable[[Any, int], float] | str | None = None,
     table: Data | None = None,
     target: str | None = None,
     progress: bool | None = None,
     evaluator: str | None = None,
+    confirm: int | None = None,
     beyond_table: bool = False,
     training_steps: int | None = None,
     min_parameters: float | None = None,
@@ -644,6 +647,10 @@ def search(
 ) -> SearchResult:
     """The best architecture of the space that a loop finds, guided by a proxy.
 
+    `train`, your function of an architecture and a seed, gives targets: `budget` trainings find
+    the best (its address as text, my_module.py:train, lets a search in `out` be resumed by the
+    command line too).
+
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
     evaluator. Several proxies or loops need `compare=True`.
@@ -652,6 +659,8 @@ def search(
         evaluator: str | None = None
             One of table, surrogate, training, supernet:DIR, proxy. [default: surrogate if a table
             is present, else proxy; prenas, trazor: proxy]
+        confirm: int | None = None
+            Train the best and the second best from this many more seeds, and say if they differ.
         beyond_table: bool = False
             Let a surrogate predict outside the ranges of its table too. [default: the search stays
             inside; with compare it does not]

@@ -92,6 +92,7 @@ _HEAD = '''\
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
