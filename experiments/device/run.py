@@ -16,9 +16,11 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
 import torch
 
 from experiments.measured import prints_measured
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import spearman
 from lpzero.options import Device
 from lpzero.proxies.model_scores import score_networks
@@ -65,15 +67,15 @@ def compare(name: str, device: torch.device, dtype: torch.dtype, rows: int) -> d
 
 def scores(
     name: str, device: torch.device, dtype: torch.dtype, rows: int
-) -> tuple[dict[str, list[float]], float]:
+) -> tuple[dict[str, FloatArray], float]:
     """The scores of the table's first rows by proxy, and the seconds per network."""
     table = load(name)
-    found: dict[str, list[float]] = {proxy: [] for proxy in PROXIES}
+    found: dict[str, FloatArray] = {proxy: np.empty(rows) for proxy in PROXIES}
     start = time.perf_counter()
-    for arch in table.archs[:rows]:
+    for index, arch in enumerate(table.archs[:rows]):
         model = table.space.build(arch, 0).to(device, dtype)
         for row in score_networks({"": Network(model, table.space.batch(0))}, PROXIES):
-            found[row.proxy].append(row.score)
+            found[row.proxy][index] = row.score
         synchronise(device)
     return found, (time.perf_counter() - start) / rows
 
