@@ -171,7 +171,7 @@ class Objective:
         if len(self.tables_fitness) == 1:
             return self.tables_fitness[0].level_choice
         choice = choose_shared(
-            shared_levels(self._shared_terms),
+            shared_levels(self.shared_terms),
             [fitness.table.targets for fitness in self.tables_fitness],
             [fitness.train_valid_rows for fitness in self.tables_fitness],
         )
@@ -180,7 +180,8 @@ class Objective:
         return choice
 
     @property
-    def _shared_terms(self) -> list[ReliableTerms]:
+    def shared_terms(self) -> list[ReliableTerms]:
+        """The terms that all tables have, with their values on each and how far these repeat."""
         tables, language = self.tables_fitness, self.tables_fitness[0].term_language
         terms = shared_term_tables([fitness.values for fitness in tables], language)
         return [fitness.reliable(of) for fitness, of in zip(tables, terms, strict=True)]

@@ -1,7 +1,7 @@
 """Levels of formulas for several tables, chosen by what holds on tables left out.
 
     reliable terms of each table  ->  shared_levels: the levels of terms that all tables have
-    levels, targets, rows         ->  SharedChoice: the level, and its rho on each table left out
+    levels, targets, rows         ->  SharedChoice: the level, and what it finds without each table
 
 The levels are those of one table (`levels`). Each is searched on all tables but one by the least
 regret: rho less the best rho that the table's own search of that level finds, lowest over the
@@ -51,17 +51,14 @@ class SharedLevel:
         return self.on[0].formula(product)
 
     def left_out(
-        self, targets: Sequence[FloatArray], rows: Sequence[IntArray]
-    ) -> list[FloatArray] | None:
-        """The scores (A,) on each table of what is best on the others; None if nothing differs."""
-        own, scores = self._own(targets, rows), []
-        for place, level in enumerate(self.on):
+        self, targets: Sequence[FloatArray], rows: Sequence[IntArray], n: int = 1
+    ) -> list[list[Found]]:
+        """For each table the n best on the others; nothing if no product differs on some."""
+        own, chosen = self._own(targets, rows), []
+        for place in range(len(self.on)):
             others = [other for other in range(len(self.on)) if other != place]
-            products = self._best(others, targets, rows, own, 1)
-            if not products:
-                return None
-            scores.append(level.scores(products[0]))
-        return scores
+            chosen.append(self._best(others, targets, rows, own, n))
+        return chosen if all(chosen) else []
 
     def _own(self, targets: Sequence[FloatArray], rows: Sequence[IntArray]) -> list[float]:
         """The best rho of each table's own search; 0 if nothing differs there."""
@@ -86,10 +83,14 @@ class SharedLevel:
 
 @dataclass(frozen=True, eq=False)
 class SharedChoice(LevelLines):
-    """The level taken, and the scores (A,) on each table of what it finds on the others."""
+    """The level taken, and for each table what it finds on the others."""
 
     level: SharedLevel
-    left_out: Sequence[FloatArray]
+    left_out: Sequence[Found]
+
+    def scores(self, place: int) -> list[FloatArray]:
+        """The scores (A,) on every table of what was found without the table of that place."""
+        return [of_table.scores(self.left_out[place]) for of_table in self.level.on]
 
 
 def shared_levels(tables: Sequence[ReliableTerms]) -> list[SharedLevel]:
@@ -126,20 +127,20 @@ def choose_shared(
     usable, rhos, moves = [], [], []
     n_tables, n_rows = len(rows), sum(map(len, rows))
     for level in levels:
-        scores = level.left_out(targets, rows)
-        if scores is None:
+        chosen = [products[0] for products in level.left_out(targets, rows)]
+        if not chosen:
             continue
         measured = [
-            influence(of[on_rows], of_table[on_rows])
-            for of, of_table, on_rows in zip(scores, targets, rows, strict=True)
+            influence(on.scores(product)[on_rows], of_table[on_rows])
+            for on, product, of_table, on_rows in zip(level.on, chosen, targets, rows, strict=True)
         ]
-        usable.append((level, scores))
+        usable.append((level, chosen))
         rhos.append(float(np.mean([of.rho for of in measured])))
         # Scaled so that the mean over all rows is the mean over tables, however long each is.
         weighted = [of.moves * (n_rows / (n_tables * len(of.moves))) for of in measured]
         moves.append(np.concatenate(weighted))
     if not usable:
         return None
-    lines, chosen = compare([(of.name, of.n_terms) for of, _ in usable], rhos, moves)
-    level, scores = usable[chosen]
-    return SharedChoice(tuple(lines), level.name, level, scores)
+    lines, taken = compare([(of.name, of.n_terms) for of, _ in usable], rhos, moves)
+    level, chosen = usable[taken]
+    return SharedChoice(tuple(lines), level.name, level, chosen)
