@@ -16,9 +16,9 @@ from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.campaign_columns import NetworkRivals
 from lpzero.discover.candidate import Candidate, best_first
 from lpzero.discover.levels import influence, standard_error
-from lpzero.discover.objective import MEMBERS, Objective, order_of, rank_mean
+from lpzero.discover.objective import Objective, order_of, rank_mean
 from lpzero.discover.settings import NESTED
-from lpzero.discover.shared_levels import SharedChoice, SharedLevel
+from lpzero.discover.shared_levels import MEMBERS, SharedChoice, SharedLevel
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import LPZeroError
 from lpzero.judgement import counters

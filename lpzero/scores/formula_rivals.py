@@ -151,13 +151,18 @@ class BestCount:
 
 def count_terms(table: Table) -> TermTable:
     """The terms of counts on every row of a table; no network is built."""
+    return term_table(size_values(table, counters.factors(table)), COUNTS)
+
+
+def size_values(table: Table, columns: Mapping[str, FloatArray]) -> Values:
+    """The sizes of every row of a table, with columns (A,) beside them; no network is built."""
     space = table.space
     sizes, end_sizes = state_sizes(
         [{"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)} for arch in table.archs]
     )
     n_blocks = np.array([space.depth(arch) for arch in table.archs], dtype=np.int64)
     branches = BranchTable(bare_chains(), n_blocks, {}, {}, {}, {}, sizes, end_sizes)
-    return term_table(Values(branches, counters.factors(table)), COUNTS)
+    return Values(branches, columns)
 
 
 def best_count(table: Table, searched: IntArray, chosen_on: IntArray | None = None) -> BestCount:

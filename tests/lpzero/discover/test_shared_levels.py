@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from lpzero.discover.levels import COUNTER, RELIABLE, ReliableTerms
-from lpzero.discover.shared_levels import choose_shared, shared_levels
+from lpzero.discover.shared_levels import MEMBERS, choose_shared, reads_words, shared_levels
 from lpzero.scores.terms import TermTable
 from primitives.formula import Column
 from primitives.parser import parse
@@ -88,6 +88,41 @@ def test_the_counter_for_a_table_left_out_is_that_of_the_least_regret_on_the_oth
     [chosen] = level.left_out(targets, rows)[place]
     naive = sign * terms[place].table.logs[counter]
     assert stats.spearmanr(level.on[place].scores(chosen), naive)[0] == pytest.approx(1.0)
+
+
+def test_the_product_taken_ranks_most_like_the_twenty_of_the_least_regret() -> None:
+    terms, targets, rows = tables()
+    targets = [np.random.default_rng(4).permutation(of) for of in targets]
+    level = next(of for of in shared_levels(terms) if of.name == RELIABLE)
+    found = level.best(targets, rows, MEMBERS)
+    assert len(found) == MEMBERS
+    by_regret = sorted(found, key=lambda product: -product.value)
+    assert found[0] != by_regret[0]
+    assert found[1:] == [product for product in by_regret if product != found[0]]
+    agreement = np.zeros(MEMBERS)
+    for on, of_rows in zip(level.on, rows, strict=True):
+        ranks = np.stack([stats.rankdata(on.scores(product)[of_rows]) for product in found])
+        agreement += [stats.pearsonr(of, ranks.mean(axis=0))[0] for of in ranks]
+    assert int(np.argmax(agreement)) == 0
+    assert level.best(targets, rows, 1) == found[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("parameters", True),
+        ("flops", False),
+        ("embedding(params)", True),
+        ("embedding(width)", False),
+        ("sum(params)", False),
+        ("head(l1(W))", True),
+        ("embedding(l1(A))", False),
+        ("sum(l1(G))", False),
+    ],
+)
+def test_what_counts_or_reads_words(text: str, reads: bool) -> None:
+    (atom,) = parse(text).atoms
+    assert reads_words(atom) == reads
 
 
 def test_the_line_is_the_mean_over_tables_with_its_error() -> None:
