@@ -6,6 +6,7 @@ depth would still never end, therefore its parts are counted while they are made
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,19 +28,26 @@ _MOST_PER_NUMBER = 64
 MOST_PARTS = 8_000  # modules, parameters and buffers; a language model of 405B has 3,000
 
 
-def outline(make: Callable[[], nn.Module], what: str) -> nn.Module:
-    """The module that `make` gives, without numbers; raise MemoryLimitError if it is too large."""
-    with torch.device("meta"), _Unfilled(), counted(what):
+def outline(make: Callable[[], nn.Module], what: str, *, is_built: bool = True) -> nn.Module:
+    """The module that `make` gives, without numbers.
+
+    Raise MemoryLimitError if it has too many parts, or is too large for the memory where it is to
+    be built afterwards.
+    """
+    with torch.device("meta"), _Unfilled(), counted(what, memory.limit() if is_built else math.inf):
         return make()
 
 
 @contextmanager
-def counted(what: str) -> Iterator[None]:
+def counted(what: str, most: float | None = None) -> Iterator[None]:
     """A context in which modules are made; raise MemoryLimitError at the part that is too much.
+
+    `most` bytes are allowed, by default those of the limit.
 
     Parts count as they are registered, which is before a parameter is filled with numbers.
     """
-    most, thread = memory.limit(), threading.get_ident()
+    thread = threading.get_ident()
+    most = memory.limit() if most is None else most
     n_bytes = n_parts = 0
 
     def count(_: nn.Module, __: str, part: Any) -> None:

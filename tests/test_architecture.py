@@ -86,7 +86,6 @@ RUNS_CODE = {
     "lpzero/search/evaluators.py": {"spaces.load"},
     "spaces/__init__.py": {"load_address"},
     "spaces/tables/project_file.py": {"spaces.load"},
-    "spaces/tables/table.py": {"spaces.load"},
     "spaces/user_modules.py": {"exec"},
 }
 _RUNNING = {"exec", "eval", *(call for calls in RUNS_CODE.values() for call in calls)}

@@ -296,7 +296,7 @@ BUGS = (
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
     ]),
     Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
-        ("one.table(factor, width, depth) / one.totals[:depth, None]", "one.table(factor, width, depth)", "choices are placed by plain SNIP"),
+        ("of.table(factor, width, depth) / of.totals[:depth, None]", "of.table(factor, width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/local.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
         ("while os.getppid() == driver:", "while True:", "orphans live on"),
@@ -312,7 +312,7 @@ BUGS = (
         ("except UNANSWERED:  # the result was lost on its way here\n            self._check_connection()\n            return Died()", "except UNANSWERED:\n            raise", "a lost result ends the run"),
         ("    except UNANSWERED:\n        return\n", "    except ZeroDivisionError:\n        return\n", "versions that cannot be asked for end the run"),
         (" and not isinstance(version, OSError)", "", "a worker that was just lost is said to lack lpzero"),
-        ("    if known is not None:\n        wait_while_connecting(known)\n", "", "a stream does not wait for a client that is connecting again"),
+        ("    if client is not None:\n        wait_while_connecting(client)\n", "", "a stream does not wait for a client that is connecting again"),
     ]),
     Bugs("lpzero/discover/evolution.py", [_T + "discover/test_known.py"], [
         ("if number >= self._end:", "if False:", "a state knows formulas of later ones"),

@@ -1,11 +1,14 @@
 """Puts small bugs into a copy of the code, one at a time, and counts those that a test catches.
 
     python -m experiments.mutants.run [--only TEXT] [--out mutants.jsonl] [--minutes 60]
+    python -m experiments.mutants.run --random 100 --seed N
 
 Every mutant is one replacement in one file (`bugs.py` and the lists beside it). The tests named
 with it, a part of `make test`, run on the copy and stop at the first failure; a mutant that they
 pass has survived. Results are lines of a file, and a second call continues where the first stopped.
-The tests have to pass on the unchanged copy first.
+The tests have to pass on the unchanged copy first. With `--random` mutants are drawn
+(`random_bugs.py`), and the tests that enter the changed function run before the others of the
+files that import its module or stand beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import argparse
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -22,20 +26,31 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from experiments.measured import prints_measured
 
 # Before a library reads it: the tests' tensors are tiny.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from experiments.mutants import engine_bugs, output_bugs, primitive_bugs, space_bugs
+from experiments.mutants import (
+    engine_bugs,
+    output_bugs,
+    primitive_bugs,
+    random_bugs,
+    space_bugs,
+)
 from experiments.mutants.bugs import Mutant
+from experiments.mutants.random_bugs import RandomMutant, Tracer
 
 ROOT = Path(__file__).parents[2]
 BUGS = (*primitive_bugs.BUGS, *space_bugs.BUGS, *engine_bugs.BUGS, *output_bugs.BUGS)
 MUTANTS = tuple(mutant for bugs in BUGS for mutant in bugs.mutants())
-TIMEOUT = 600
+TIMEOUT = 600  # seconds of a processor for the tests of a mutant
+_PATIENCE = 10  # times as many seconds of the clock, on a busy machine
+_MOST_ENTERING = 200  # tests, the shortest, that run first
 _NO_TESTS = 5  # pytest's exit code if every test was deselected
 _WRONG_TREE = 77  # ours, if the tests would not see the bug
 _OURS = ("lpzero", "primitives", "spaces", "experiments", "tests")
@@ -56,9 +71,12 @@ def main() -> None:
     parser.add_argument(
         "--no-check", action="store_true", help="Do not run the tests on the unchanged code first."
     )
+    parser.add_argument("--random", type=int, default=0, help="Draw so many instead of the list.")
+    parser.add_argument("--seed", type=int, default=0, help="Of the draw.")
     parser.add_argument("--minutes", type=float, default=60, help="Start no mutant after this.")
     asked = parser.parse_args()
-    chosen = [one for one in MUTANTS if asked.only in one.file or asked.only in one.bug]
+    listed = random_bugs.draw(ROOT, asked.random, asked.seed) if asked.random else MUTANTS
+    chosen = [one for one in listed if asked.only in one.file or asked.only in one.bug]
     chosen = [one for one in chosen if _applies(one)]
     results = _stored(asked.out)
     missing = [one for one in chosen if one.key not in results]
@@ -74,7 +92,7 @@ def _run(missing: Sequence[Mutant], results: dict[str, str], asked: argparse.Nam
         importlib.import_module(library)
     with tempfile.TemporaryDirectory() as folder, asked.out.open("a") as file:
         copy = _copy(Path(folder))
-        if not asked.no_check:
+        if not (asked.no_check or asked.random):  # drawn ones are traced on the unchanged code
             _check(copy, missing)
         for number, mutant in enumerate(missing, 1):
             if time.monotonic() > end:
@@ -118,14 +136,21 @@ def _check(copy: Path, mutants: Sequence[Mutant]) -> None:
 
 
 def _fate(copy: Path, mutant: Mutant) -> str:
+    if isinstance(mutant, RandomMutant):
+        # Those that enter the changed function, then the others of the same files.
+        entering, others = random_bugs.ordered(mutant, _traced(copy, mutant.file))
+        tried = [(entering[:_MOST_ENTERING],), ([*others, *entering[_MOST_ENTERING:]],)]
+    else:
+        # Most are caught by a fast test.
+        tried = [(mutant.tests, "-m", "not slow"), (mutant.tests, "-m", "slow")]
     path = copy / mutant.file
     text = path.read_text()
     path.write_text(mutant.apply(text))
+    code: int | None = _NO_TESTS
     try:
-        # Most are caught by a fast test.
-        code = _test(copy, mutant.tests, TIMEOUT, "--tb=no", "-m", "not slow")
-        if code in (0, _NO_TESTS):
-            code = _test(copy, mutant.tests, TIMEOUT, "--tb=no", "-m", "slow")
+        for tests, *options in tried:
+            if tests and code in (0, _NO_TESTS):
+                code = _test(copy, tests, TIMEOUT, "--tb=no", *options)
     finally:
         path.write_text(text)
     if code is None:
@@ -134,12 +159,39 @@ def _fate(copy: Path, mutant: Mutant) -> str:
     return SURVIVED if code in (0, _NO_TESTS) else CAUGHT
 
 
-def _test(copy: Path, tests: Sequence[str], seconds: float, *options: str) -> int | None:
+@cache
+def _traced(copy: Path, file: str) -> dict[str, Any]:
+    """The tests of a module with the functions that each enters; they pass on unchanged code."""
+    found: dict[str, Any] = {}
+    for name in random_bugs.test_files(copy, file):
+        found |= _traced_file(copy, name)
+    return found
+
+
+@cache
+def _traced_file(copy: Path, name: str) -> dict[str, Any]:
+    place = copy / "traced.json"
+    tracer = Tracer(copy.resolve(), lambda tests: place.write_text(json.dumps(tests)) and None)
+    code = _test(copy, [name], 6 * TIMEOUT, "--tb=short", plugins=[tracer])
+    if code not in (0, _NO_TESTS):
+        sys.exit(f"{name} does not pass on the unchanged code")
+    found: dict[str, Any] = json.loads(place.read_text())
+    return found
+
+
+def _test(
+    copy: Path,
+    tests: Sequence[str],
+    seconds: int,
+    *options: str,
+    plugins: Sequence[object] = (),
+) -> int | None:
     """pytest's exit code on these tests, in a forked process; None after too many seconds."""
     child = os.fork()
     if child == 0:
-        _run_tests(copy, [*tests, *options])
-    end = time.monotonic() + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        _run_tests(copy, [*tests, *options], plugins)
+    end = time.monotonic() + _PATIENCE * seconds
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -153,7 +205,7 @@ def _test(copy: Path, tests: Sequence[str], seconds: float, *options: str) -> in
     return None
 
 
-def _run_tests(copy: Path, arguments: list[str]) -> None:
+def _run_tests(copy: Path, arguments: list[str], plugins: Sequence[object]) -> None:
     """In the child: run pytest on the copy and leave; never returns."""
     import pytest
 
@@ -182,7 +234,7 @@ def _run_tests(copy: Path, arguments: list[str]) -> None:
             os.dup2(null, 2)
         # Libraries that were imported before are not rewritten, and pytest warns about it.
         quiet = ["-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        code = int(pytest.main([*arguments, "-x", *quiet]))
+        code = int(pytest.main([*arguments, "-x", *quiet], [*plugins]))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -204,6 +256,10 @@ def _summary(chosen: Sequence[Mutant], results: dict[str, str]) -> None:
     for one in done:
         if results[one.key] == SURVIVED:
             print(f"survived: {one.file}: {one.bug} ({one.survives or 'no reason is given'})")
+    drawn = [one for one in done if isinstance(one, RandomMutant)]
+    for name in ("package", "kind", "everything"):
+        of = [(getattr(one, name, name), results[one.key] != SURVIVED) for one in drawn]
+        print(*random_bugs.shares_caught(of), sep="\n", end="\n\n" if of else "")
     packages = Counter(one.file.split("/")[0] for one in done)
     print(f"{len(done)} of {len(chosen)} mutants run ({dict(packages)}),", end=" ")
     if done:

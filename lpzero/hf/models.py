@@ -66,6 +66,14 @@ def build(
             return make().eval()
 
 
+def lay_out(configuration: str | Path) -> nn.Module:
+    """The model of a configuration file, or of a folder with one, without numbers: for counting."""
+    place = str(configuration)
+    fields = read_configuration(configuration)
+    with transformers_offline(place):
+        return outline(_maker(fields, place), place, is_built=False).eval()
+
+
 def build_unmeasured(fields: Mapping[str, Any], seed: int) -> nn.Module:
     """The model of a configuration's fields, whose sizes the caller checks."""
     place = "the configuration"

@@ -55,8 +55,12 @@ def rival_lines(
     JSON values: name, kind, formula, n, rho with its interval, and the winner's rho less the
     rival's with the interval from the same resamples. Best first.
     """
-    counted = [Rival(name, "counter", found) for name, found in judged.counter_scores.items()]
-    columns = [Rival(name, "column", found) for name, found in judged.oriented_columns().items()]
+    counted = [
+        Rival(name, "counter", of_counter) for name, of_counter in judged.counter_scores.items()
+    ]
+    columns = [
+        Rival(name, "column", of_counter) for name, of_counter in judged.oriented_columns().items()
+    ]
     lines = []
     for rival in (*counted, *columns, *rivals):
         difference = judged.compare(scores, {rival.name: rival.scores}).get(rival.name)
@@ -183,7 +187,7 @@ def verdict(
     """
     if winner.flaw is not None:
         return f"It ranks nothing: its scores on the {winner.n} test rows are {winner.flaw}."
-    clauses = [_compared(name, found, column) for name, found in differences.items()]
+    clauses = [_compared(name, difference, column) for name, difference in differences.items()]
     clauses = clauses or [f"It reaches rho {_signed(winner.rho)} on {winner.n} test rows"]
     if winner.rho_given_params is not None:  # else there are no sizes to group by
         clauses += _within(winner)

@@ -3,10 +3,10 @@
 points (n, F), targets (n,), kernel, noise  ->  Process  ->  means (m,), standard deviations (m,)
 candidates of kernel and noise              ->  most_likely: those with the largest evidence
 
-Kernels add up: a constant, a plane (which extrapolates), a smooth part with one length or one per
-feature. Distances and products are divided by the number of features, so that a length means the
-same for few features and for many. The matrices have a few hundred rows, for which one BLAS thread
-is the fastest, and with one thread the same points give the same bytes in any process.
+Kernels add up: a constant, a plane (which extrapolates), a smooth or rough part with one length or
+one per feature. Distances and products are divided by the number of features, so that a length
+means the same for few features and for many. The matrices have a few hundred rows, for which one
+BLAS thread is the fastest, and with one thread the same points give the same bytes in any process.
 """
 
 from __future__ import annotations
@@ -95,17 +95,63 @@ class Smooth(Kernel):
     length: float | tuple[float, ...]
 
     def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        x, y = x / np.asarray(self.length), y / np.asarray(self.length)
-        squares = (x * x).sum(axis=1)[:, np.newaxis] + (y * y).sum(axis=1) - 2 * (x @ y.T)
-        smooth = np.exp(-np.maximum(squares, 0) / (2 * _n_features(x)))
-        return np.asarray(self.variance * smooth)
+        return np.asarray(self.variance * np.exp(-_squares(x, y, self.length) / 2))
 
     def variances(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
 
 
+@dataclass(frozen=True, slots=True)
+class Rough(Kernel):
+    """A continuous function that may have kinks: variance · exp(−|x − y| / (√F length))."""
+
+    variance: float
+    length: float | tuple[float, ...]
+
+    def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        return np.asarray(self.variance * np.exp(-np.sqrt(_squares(x, y, self.length))))
+
+    def variances(self, x: FloatArray) -> FloatArray:
+        return np.full(len(x), self.variance)
+
+
+def _squares(x: FloatArray, y: FloatArray, length: float | tuple[float, ...]) -> FloatArray:
+    """The squared distances (n, m) in lengths, divided by the number of features."""
+    x, y = x / np.asarray(length), y / np.asarray(length)
+    squares = (x * x).sum(axis=1)[:, np.newaxis] + (y * y).sum(axis=1) - 2 * (x @ y.T)
+    return np.asarray(np.maximum(squares, 0) / _n_features(x))
+
+
+@dataclass(frozen=True, slots=True)
+class OfFeatures(Kernel):
+    """A kernel of the features from place `start` up to, not including, `stop`."""
+
+    kernel: Kernel
+    start: int | None
+    stop: int | None
+
+    def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        places = slice(self.start, self.stop)
+        return self.kernel.between(x[:, places], y[:, places])
+
+    def variances(self, x: FloatArray) -> FloatArray:
+        return self.kernel.variances(x[:, self.start : self.stop])
+
+
 def _n_features(x: FloatArray) -> int:
     return max(1, int(x.shape[1]))
+
+
+class InverseGamma(NamedTuple):
+    """The distribution of the unknown factor of all covariances before any target is seen."""
+
+    shape: float
+    rate: float
+
+    def given(self, whitened: FloatArray) -> InverseGamma:
+        """The distribution given targets (n,) that are independent up to the factor."""
+        squares = float(whitened @ whitened)
+        return InverseGamma(self.shape + 0.5 * len(whitened), self.rate + 0.5 * squares)
 
 
 class Process:
@@ -137,6 +183,23 @@ class Process:
         logs = math.fsum(np.log(np.diag(self._factor)))
         return -0.5 * float(self._half @ self._half) - logs - 0.5 * len(self._half) * _LOG_TWO_PI
 
+    def evidence_of_scales(self, prior: InverseGamma) -> float:
+        """The same if kernel and noise have an unknown factor: it is integrated out."""
+        n = len(self._half)
+        shape, rate = prior.given(self._half)
+        logs = math.fsum(np.log(np.diag(self._factor)))
+        before = prior.shape * math.log(prior.rate) - math.lgamma(prior.shape)
+        after = shape * math.log(rate) - math.lgamma(shape)
+        return before - after - logs - 0.5 * n * _LOG_TWO_PI
+
+    def student(self, prior: InverseGamma) -> tuple[float, float]:
+        """The degrees of freedom of the values, and the factor of their deviations, with it.
+
+        Given the targets, (value − expected) / (factor · deviation) is then Student's t.
+        """
+        shape, rate = prior.given(self._half)
+        return 2 * shape, math.sqrt(rate / shape)
+
     @cached_property
     def _weights(self) -> FloatArray:
         return np.asarray(solve_triangular(self._factor, self._half, lower=True, trans="T"))
@@ -147,7 +210,16 @@ class Process:
 
     def deviations(self, points: FloatArray) -> FloatArray:
         """The standard deviations (m,) of the values at new points (m, F), without noise."""
+        return self._left(points, self.kernel.between(self.points, points))
+
+    def distributions(
+        self, points: FloatArray, prior: float | FloatArray = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both of them, from one matrix of covariances."""
         between = self.kernel.between(self.points, points)
+        return np.asarray(prior + self._weights @ between), self._left(points, between)
+
+    def _left(self, points: FloatArray, between: FloatArray) -> FloatArray:
         explained = np.square(solve_triangular(self._factor, between, lower=True)).sum(axis=0)
         left = self.kernel.variances(points) - explained
         return np.asarray(np.sqrt(np.maximum(left, 0.0)))
@@ -161,7 +233,8 @@ def _factor(covariances: FloatArray, noise: float) -> FloatArray:
     """
     largest = float(np.diag(covariances).max(initial=0.0)) or 1.0
     for jitter in _JITTERS:
-        noisy = covariances + (noise + jitter * largest) * np.eye(len(covariances))
+        noisy = covariances.copy()
+        np.einsum("ii->i", noisy)[:] += noise + jitter * largest
         try:
             return np.asarray(cholesky(noisy, lower=True, overwrite_a=True))
         except LinAlgError:

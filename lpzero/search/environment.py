@@ -26,7 +26,7 @@ from lpzero.search.constraints import LATENCY, Clock, Constraints
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Ledger
 from lpzero.search.loops import best
-from lpzero.search.scorer import Scorer
+from lpzero.search.scorer import NO_PROXY, Scorer
 from spaces.base import Space
 
 Entry = dict[str, Any]
@@ -138,6 +138,11 @@ class Environment:
         self._noted: list[tuple[Any, int]] = []
         # What a loop has to say of an architecture beside its score, for the trace.
         self.about: Callable[[Any], Entry] = lambda arch: {}
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether there is a proxy."""
+        return self.scorer.proxy.name != NO_PROXY
 
     def sample(self, n: int) -> list[Any]:
         """Up to n distinct architectures; at least one."""

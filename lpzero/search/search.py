@@ -204,8 +204,9 @@ def _result(
 ) -> dict[str, Any]:
     space, ledger = environment.space, environment.ledger
     score = float("-inf")
-    # When the time is over nothing new is computed.
-    if not is_over or ledger.get(facts.SCORE, winner) is not None:
+    # When the time is over nothing new is computed, and without a proxy no random number.
+    is_wanted = environment.is_guided and not is_over
+    if is_wanted or ledger.get(facts.SCORE, winner) is not None:
         score = float(environment.scores([winner])[0])
     best: dict[str, Any] = {
         "arch": space.to_json(winner),

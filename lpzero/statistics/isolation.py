@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -76,7 +76,7 @@ def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device)
             torch.random.fork_rng(gpus),
             torch.inference_mode(False),
             torch.enable_grad(),
-            torch.autocast(device.type, enabled=False),
+            _without_autocast(device),
         ):
             yield
     finally:
@@ -86,6 +86,12 @@ def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device)
             module.training = flag
 
 
+def _without_autocast(device: torch.device) -> AbstractContextManager[Any]:
+    if not torch.amp.is_autocast_available(device.type):  # as on meta
+        return nullcontext()
+    return torch.autocast(device.type, enabled=False)
+
+
 _EAGER = "eager"
 
 
@@ -93,11 +99,14 @@ _EAGER = "eager"
 def open_attention(model: nn.Module) -> Iterator[None]:
     """A context in which the model's attention modules return their probabilities.
 
-    Nothing is cached between calls either, so that a block can be run twice.
+    Nothing is cached between calls either, so that a block can be run twice; but on the device
+    meta, where transformers would read the places of the tokens to see if it is packed.
     """
+    is_meta = any(parameter.is_meta for parameter in model.parameters())
     with ExitStack() as undo:
         for config in _configurations(model):
-            for field, value in (("_attn_implementation", _EAGER), ("use_cache", False)):
+            asked = {"_attn_implementation": _EAGER} | ({} if is_meta else {"use_cache": False})
+            for field, value in asked.items():
                 before = getattr(config, field, None)
                 if before is not None and before != value:
                     undo.callback(setattr, config, field, before)

@@ -6,6 +6,9 @@ module whose output has rows of probabilities, queries x keys, gives S; one with
 changes what a matrix of the MLP put out gives A. Where one matrix makes queries, keys and values at
 once, the gradient of the probabilities tells which of its outputs are which. What runs before the
 first block is the embedding; what runs after the last and has matrices is the head.
+
+On the device meta, where tensors have no numbers, probabilities are what a softmax made, and a
+matrix that makes queries, keys and values at once has them in this order.
 """
 
 from __future__ import annotations
@@ -253,7 +256,9 @@ def _width(value: Any) -> int:
 
 def _place(tensor: Tensor | None) -> int:
     """Where the tensor's numbers are: equal for two views of one tensor."""
-    return 0 if tensor is None else tensor.data_ptr()
+    if tensor is None:
+        return 0
+    return tensor.untyped_storage()._cdata if tensor.is_meta else tensor.data_ptr()
 
 
 def _is_probabilities(value: Any, n_tokens: int) -> bool:
@@ -262,6 +267,8 @@ def _is_probabilities(value: Any, n_tokens: int) -> bool:
         return False
     if value.shape[-2:] != (n_tokens, n_tokens):
         return False
+    if value.is_meta:
+        return value.grad_fn is not None and "Softmax" in value.grad_fn.name()
     rows = value.detach().double()
     return bool((rows >= 0).all()) and bool(((rows.sum(-1) - 1).abs() < 1e-3).all())
 
@@ -273,6 +280,9 @@ def _pieces(
     made, width = first_tensor(call.output), _width(heads.entered)
     if probabilities is None:
         return Reading(name, widths=(width, width, width))
+    if made.is_meta:
+        rest = made.shape[-1] - width  # keys and values, unless there are queries alone
+        return Reading(name, widths=(width, rest // 2, rest // 2)) if rest > 0 else name
     roles = _roles(made, probabilities[1])
     runs = [(role, len(list(of))) for role, of in groupby(roles)]
     kinds = len(set(roles))
@@ -324,6 +334,8 @@ def _activations(block: _BlockRun, feed_forward: Sequence[_Call]) -> Iterator[Na
 
 
 def _is_same(first: Tensor, second: Tensor) -> bool:
+    if first.is_meta:
+        return _place(first) == _place(second)
     return first.shape == second.shape and torch.equal(first, second)
 
 
@@ -375,10 +387,14 @@ def _ends(
 
 
 def _used(model: nn.Module, run: _Run) -> set[int]:
-    parameters = [p for p in model.parameters() if p.requires_grad]
+    """The ids of the parameters in the graph of the first tensor that the model returns."""
     output = first_tensor(run.output)
     if not output.requires_grad:
-        return {id(parameter) for parameter in parameters}
-    with torch.enable_grad():
-        slopes = torch.autograd.grad(output.sum(), parameters, allow_unused=True, retain_graph=True)
-    return {id(p) for p, slope in zip(parameters, slopes, strict=True) if slope is not None}
+        return {id(parameter) for parameter in model.parameters() if parameter.requires_grad}
+    todo: list[Any] = [output.grad_fn]
+    seen = set(todo)
+    for node in todo:  # grows by the nodes before each
+        new = {before for before, _ in node.next_functions if before is not None} - seen
+        seen |= new
+        todo += new
+    return {id(node.variable) for node in todo if hasattr(node, "variable")}

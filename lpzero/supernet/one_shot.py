@@ -155,8 +155,8 @@ def train_supernet(
     config = RunConfig(KIND, request.to_json())
     with RunDirectory(folder, config, True, is_measurement, lock) as directory, single_thread():
         directory.log_remarks()
-        found = read_config(folder)
-        finished = None if found is None else read_file(found, RESULT, directory.remarks)
+        stored = read_config(folder)
+        finished = None if stored is None else read_file(stored, RESULT, directory.remarks)
         if finished is not None:
             return finished
         made = _Training(request, directory, start)
@@ -230,24 +230,24 @@ class _Training:
         """Whether the training continues from a checkpoint."""
         from lpzero.supernet import weights
 
-        found = self.directory.read_checkpoint()
-        if found is None:
+        checkpoint = self.directory.read_checkpoint()
+        if checkpoint is None:
             self.directory.journal.go_to(0)
             return False
-        path = self.directory.folder / _STATE.format(found["step"])
-        if file_digest(path) != found["state"]:
+        path = self.directory.folder / _STATE.format(checkpoint["step"])
+        if file_digest(path) != checkpoint["state"]:
             self.directory.remarks.append(f"{path} is missing or was changed: training starts anew")
             self.directory.journal.go_to(0)
             return False
-        self.trainer.restore(weights.read(path), int(found["step"]))
-        self.directory.journal.go_to(int(found["journal_lines"]))
+        self.trainer.restore(weights.read(path), int(checkpoint["step"]))
+        self.directory.journal.go_to(int(checkpoint["journal_lines"]))
         return True
 
     def _measure(self, arch: Any, part: str) -> tuple[float, float]:
         from lpzero.supernet.trainer import measure
 
-        found = measure(self.trainer.supernet, self.task, arch, self.settings, part)
-        return found.value, found.error
+        measured = measure(self.trainer.supernet, self.task, arch, self.settings, part)
+        return measured.value, measured.error
 
     def result(self) -> dict[str, Any]:
         """Measures of the preferred architectures on held-out data; the weights are written."""

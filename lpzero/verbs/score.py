@@ -24,6 +24,8 @@ from lpzero.verbs import Outcome, Screen, groups
 from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import nn
 
     from lpzero.proxies.model_scores import Scores
@@ -108,17 +110,27 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """A row per model and proxy, or the layouts of the models."""
-    from lpzero.proxies.model_scores import default_proxies, given_network, score_networks
+    from lpzero.proxies.base import Needs
+    from lpzero.proxies.model_scores import (
+        as_proxy,
+        default_proxies,
+        given_network,
+        score_networks,
+    )
     from lpzero.statistics.isolation import resolve_device
 
-    models = _models(request)
+    proxies = [as_proxy(one) for one in request.proxies or default_proxies(request.released)]
+    # Counters need no numbers: the networks are only laid out.
+    is_counted = not request.show_layout and all(proxy.needs is Needs.NOTHING for proxy in proxies)
+    models = _models(request, is_counted)
     if not models:
         raise InputError("no model given: lpzero score my_model.py:MODEL, or --hf CONFIG.json")
-    layout, loss = _layout(request.layout), _loss(request.loss)
+    layout, loss = _layout(request.layout), "cotangent" if is_counted else _loss(request.loss)
     batch = _object(request.inputs) if request.inputs else None
     networks = {}
     for name, model in models.items():
-        model.to(resolve_device(request.device))
+        if not is_counted:
+            model.to(resolve_device(request.device))
         read = _batch(model, request) if batch is None else batch
         networks[name] = given_network(
             model, read, loss, layout, request.weights_seed, request.chunk
@@ -126,7 +138,6 @@ def run(request: Request, screen: Screen) -> Outcome:
     if request.show_layout:
         layouts = {name: network.layout.to_json() for name, network in networks.items()}
         return Outcome(layouts if len(layouts) > 1 else next(iter(layouts.values())))
-    proxies = list(request.proxies) or default_proxies(request.released)
     scores = score_networks(networks, proxies, request.definitions)
     if not any(row.reason is None for row in scores):
         first = scores.rows[0]
@@ -137,15 +148,17 @@ def run(request: Request, screen: Screen) -> Outcome:
     return Outcome(scores.to_json(), _table(scores))
 
 
-def _models(request: Request) -> dict[str, nn.Module]:
+def _models(request: Request, is_counted: bool) -> dict[str, nn.Module]:
+    """The models by name; those that are only counted on torch's device meta."""
     from torch import nn
 
     from lpzero import hf
 
     models: dict[str, nn.Module] = {}
     for address in request.models:
-        value = _object(address)
-        model = value if isinstance(value, nn.Module) else value() if callable(value) else value
+        model = _object(address)
+        if not isinstance(model, nn.Module) and callable(model):
+            model = _laid_out(model, address) if is_counted else model()
         if not isinstance(model, nn.Module):
             kind = type(model).__name__
             raise InputError(f"{address} gives {kind}, expected a torch module")
@@ -153,10 +166,26 @@ def _models(request: Request) -> dict[str, nn.Module]:
     for path in request.hf:
         is_folder = user_path(path).is_dir()
         size = request.batch, request.length
-        models[path] = (
-            hf.load(path, *size) if is_folder else hf.build(path, request.weights_seed, *size)
-        )
+        if is_counted:
+            models[path] = hf.lay_out(path)
+        elif is_folder:
+            models[path] = hf.load(path, *size)
+        else:
+            models[path] = hf.build(path, request.weights_seed, *size)
     return models
+
+
+def _laid_out(make: Callable[[], Any], address: str) -> Any:
+    """What the function gives on the device meta; with numbers if it does not work there."""
+    from spaces.errors import MemoryLimitError
+    from spaces.outlines import outline
+
+    try:
+        return outline(make, address, is_built=False)
+    except MemoryLimitError:
+        raise
+    except Exception:  # of the user's code, which says itself what is wrong when it is really run
+        return make()
 
 
 def _object(address: str) -> Any:

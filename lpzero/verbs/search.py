@@ -113,15 +113,14 @@ class Running(groups.Running):
 class Request:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    The default constants of a loop are those of its paper, where it gives them. The evaluator
-    gives the target of an architecture; with `proxy`, only the proxy's score is used. SPACE alone
-    is enough: `lpzero search nano-gpt2`.
+    The evaluator gives the target of an architecture; with `proxy`, only the score is used. SPACE
+    alone is enough: `lpzero search nano-gpt2`.
     """
 
     space: str | None = argument("SPACE", None, is_code=True)
     hf: str | None = option(
         None,
-        "Search Hugging Face configurations: a file with choices for fields.",
+        "Hugging Face configurations: choices for fields.",
         FILE,
     )
     loops: tuple[str, ...] = option(

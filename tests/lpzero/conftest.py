@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import pytest
 
-from lpzero.discover import record
+from lpzero.discover import levels, record, table_fitness
 from lpzero.report import page, style
-from lpzero.scores import branch_table
+from lpzero.scores import branch_table, weighted_sums
 from lpzero.scores.chains import ChainSet
+from lpzero.scores.products import Beam
 from lpzero.scores.tabulation import Tabulated
 from lpzero.sketches.sketch import Sketch
 from tests.lpzero.report import headless_browser
@@ -22,6 +23,7 @@ from tests.lpzero.small_campaign import discovery
 
 _EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 Drawing = Callable[[], AbstractContextManager[None]]
+WholeSearch = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +75,46 @@ def _sized_once() -> Iterator[None]:
     """Count the formulas of a language, which a campaign's page states, once in a process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record, "measure", lru_cache(record.measure))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def whole_search() -> Iterator[WholeSearch]:
+    """Campaigns of this process search little, but for those run `with whole_search():`.
+
+    Folds are drawn once, the learning curve has one subset, beams and populations of sums are
+    narrow: the searches of every level on every fold were most of a campaign's time. Worker
+    processes search as users do, so a test that compares them with this process needs the whole.
+    """
+    narrow = partial(Beam, width=8, exact=40)
+    patched = [
+        (levels, "TWICE_BELOW", 0),
+        (levels, "_SIZES", (20,)),
+        (levels, "Beam", narrow),
+        (table_fitness, "Beam", narrow),
+        (weighted_sums, "_GENERATIONS", 1),
+        (weighted_sums, "_OFFSPRING", 100),
+        (weighted_sums, "_EXACT", 16),
+    ]
+    before = [(module, name, getattr(module, name)) for module, name, _ in patched]
+
+    @contextmanager
+    def whole() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as inner:
+            for module, name, value in before:
+                inner.setattr(module, name, value)
+            yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in patched:
+            patch.setattr(module, name, value)
+        yield whole
+
+
+@pytest.fixture(scope="module")
+def _searched_whole(whole_search: WholeSearch) -> Iterator[None]:
+    """The campaigns of a file of tests search as users' do."""
+    with whole_search():
         yield
 
 

@@ -11,19 +11,15 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE
 
 import click
 import pytest
 
 from lpzero.cli.main import run
 from lpzero.cli.screens import handling, same_command, terminable
-from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, identity
-from lpzero.sketches.store import Store
-from spaces.tables import load
-from tests.lpzero import random_sketches
 
 ROOT = Path(__file__).parents[3]
-SECONDS = 60  # how long after its parent a worker may live
 
 
 def of_session(leader: int) -> list[int]:
@@ -39,63 +35,61 @@ def of_session(leader: int) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 600) -> bool:
-    end = time.monotonic() + seconds
+def wait_for(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 600
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
     return condition()
 
 
-def draw_sketches(folder: Path) -> None:
-    """Sketches of random numbers for nano-gpt2, so that no network is run."""
-    table, store, options = load("nano-gpt2"), Store(folder), SketchOptions()
-    for index, arch in enumerate(table.archs):
-        one = random_sketches.sketch(index, n_blocks=1)  # tabulated soon
-        header = {**identity(table.space, arch, options), **one.header}
-        name = address(table.space, arch, options)
-        store.write(table.space.name, name, encode(Sketch(header, one.numbers)))
+# A verb whose work is that of workers which import no torch; each leaves a file in the folder.
+WORKING = """
+import os, sys, time
+from pathlib import Path
+from lpzero.cli.main import run
+from lpzero.parallel import stream
+from lpzero.verbs import stats
 
+def sleep(request, screen):
+    def work(item):
+        Path(request.table, str(os.getpid())).touch()
+        time.sleep(0.05)
+    list(stream(work, range(100_000), request.running.workers))
 
-# A verb whose processes import no torch, and the files that show that it is in the middle of its
-# work. Every verb has the same workers and the same signals.
-WORDS = ["exhaust", "nano-gpt2", "--unaries", "2", "--cache", "FOLDER/c", "--out", "FOLDER/out"]
-WORKED = "c/**/*.branches"
-
-
-def start(words: list[str]) -> subprocess.Popen[str]:
-    """The command with two jobs, in a session of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "lpzero.cli.main", *words, "--jobs", "2"],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+stats.run = sleep
+sys.exit(run(sys.argv[1:]))
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_no_process_is_left_of_a_killed_or_terminated_command(
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_process_is_left_of_a_killed_or_stopped_command(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    draw_sketches(tmp_path / "c")
-    given = [word.replace("FOLDER", str(tmp_path)) for word in WORDS]
-    with start(given) as process, ExitStack() as stack:
+    words = ["stats", str(tmp_path), "--jobs", "2"]
+    command = [sys.executable, "-c", WORKING, *words]
+    with (
+        subprocess.Popen(
+            command, cwd=ROOT, text=True, stdout=PIPE, stderr=PIPE, start_new_session=True
+        ) as process,
+        ExitStack() as stack,
+    ):
         stack.callback(process.kill)
-        assert wait_for(lambda: any(tmp_path.glob(WORKED)))
+        assert wait_for(lambda: len(list(tmp_path.iterdir())) >= 2 or process.poll() is not None)
         assert len(of_session(process.pid)) >= 3, "it has two workers"
-        process.send_signal(number)
-        process.wait(SECONDS)
-        assert wait_for(lambda: not of_session(process.pid), SECONDS)
+        if number == signal.SIGINT:  # as a terminal does, to every process of the command
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        assert wait_for(lambda: not of_session(process.pid))
         out, err = process.communicate()
     if number == signal.SIGKILL:
         return
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err
-    again = shlex.join(["lpzero", *given, "--jobs", "2"])
+    again = shlex.join(["lpzero", *words])
     assert err.endswith(f"stopped; finished work is saved, continue with: {again}\n")
 
 

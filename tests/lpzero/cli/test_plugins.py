@@ -1,4 +1,7 @@
-"""--plugin on the command line: what it declares, and what happens when it fails."""
+"""--plugin on the command line: what it declares, and what happens when it fails.
+
+tests/lpzero/parallel/test_clusters.py runs every verb with the example.
+"""
 
 from __future__ import annotations
 
@@ -75,54 +78,6 @@ def test_loops_and_tables_of_a_plug_in_are_known(tmp_path: Path) -> None:
     assert "mine" in command(tmp_path, "search", "--plugin", "more.py", "--help").stdout
     done = command(tmp_path, "rank", "my-columns", "--plugin", "more.py")
     assert "my-columns: y, 1 columns" in done.stdout
-
-
-# The verbs one after another in one process, as several would run them: torch is imported once.
-VERBS = """
-import sys
-from lpzero.cli.main import run
-from lpzero.report import page
-page._encoded = lambda chart: {"svg": b"<svg></svg>"}  # drawing takes half of the time
-table = ["results.csv", "--space", "my_work:SPACE", "--target", "accuracy"]
-table += ["--batch", "2", "--length", "4"]
-quick = ["--generations", "1", "--permutations", "0", "--population", "4", "--offspring", "2"]
-quick += ["--unaries", "1", "--terms", "1", "--choose", "train", "--quiet"]
-own = ["--plugin", "my_work.py"]
-proxy = ["--proxy", "sum(softsign(W))"]
-loop = ["--loop", "random", "--samples", "4", "--evaluator", "proxy", "--quiet"]
-for words in (
-    ["discover", *table, *own, *quick, "--jobs", "2", "--out", "run"],  # jobs run the plug-in, too
-    ["rank", *table, *own, *proxy, "--proxy", "run"],
-    ["search", "my_work:SPACE", *loop, *proxy, *own, "--jobs", "1"],
-    ["export", "run", "--to", "python", "--out", "best.py", *own],
-    ["report", "run", *own],
-):
-    code = run(words)
-    if code:
-        sys.exit(code)
-"""
-
-
-def test_the_example_runs_every_verb(tmp_path: Path) -> None:
-    (tmp_path / "my_work.py").write_text(EXAMPLE.read_text())
-    run_python(tmp_path, "my_work.py")
-    results = tmp_path / "results.csv"
-    lines = results.read_text().splitlines()
-    assert len(lines) == 61
-    results.write_text("\n".join(lines[:25]) + "\n")  # about as few as a campaign takes
-    done = run_python(tmp_path, "-c", VERBS)
-    assert "sum(softsign(W))" in done.stdout
-    assert '"layers"' in done.stdout
-    assert "A zero-cost proxy" in (tmp_path / "best.py").read_text()
-    assert (tmp_path / "run" / "report" / "index.html").is_file()
-    first = {p.name: p.read_bytes() for p in (tmp_path / "cache").rglob("*.sketch")}
-    (tmp_path / "cache").rename(tmp_path / "before")
-    # A process without the plug-in makes the same sketches: the space's module is enough.
-    table = ("results.csv", "--space", "my_work:SPACE", "--target", "accuracy")
-    command(tmp_path, "stats", *table, "--batch", "2", "--length", "4")
-    again = {p.name: p.read_bytes() for p in (tmp_path / "cache").rglob("*.sketch")}
-    assert len(again) == 24
-    assert all(first[name] == content for name, content in again.items())
 
 
 def test_equal_texts_have_equal_addresses_wherever_the_file_is(tmp_path: Path) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -102,36 +99,6 @@ def test_bad_input_is_one_line_and_code_2(
     assert out == ""
     assert message in err
     assert err.count("\n") == 1
-
-
-def lpzero(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "lpzero.cli.main", *arguments],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-def n_sketches(cache: Path) -> int:
-    return len(list(cache.rglob("*.sketch")))
-
-
-@pytest.mark.slow
-def test_ctrl_c_stops_with_the_command_that_goes_on(tmp_path: Path) -> None:
-    arguments = ["stats", "nano-flexibert", "--cache", str(tmp_path), "--jobs", "2"]
-    process = lpzero(*arguments)
-    while n_sketches(tmp_path) < 2 and process.poll() is None:
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=600)
-    assert process.returncode == 130
-    assert out == ""
-    assert "Traceback" not in err
-    assert f"continue with: lpzero stats nano-flexibert --cache {tmp_path} --jobs 2" in err
-    assert n_sketches(tmp_path) >= 2
 
 
 @pytest.mark.slow

@@ -11,19 +11,28 @@ from lpzero.cli.main import run
 from lpzero.parallel import Workers, stream
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
+from spaces.training.recipes import Plan
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_small_table_is_trained_and_its_directory_can_be_opened(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "build"
+
+    def train(plan: Plan, index: int, seed: int) -> dict[str, float]:
+        """The line of a training; tests/lpzero/training has real ones."""
+        steps = plan.recipe.steps
+        return {"index": index, "seed": seed, "target": index, "steps": steps, "seconds": 0.5}
+
+    monkeypatch.setattr("lpzero.training.table_build.train_one", train)
     command = ["train", "nano-gpt2", "--n", "4", "--steps", "1", "--out", str(out), "--quiet"]
     assert run([*command, "--format", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["n"] == 4
-    assert len(json.loads(Path(printed["table"]).read_text())["rows"]) == 4
+    rows = json.loads(Path(printed["table"]).read_text())["rows"]
+    assert [row["runs"][0]["steps"] for row in rows] == [1] * 4
     found = open_run(out)
     assert (found.kind, found.remarks) == ("table build", [])
     (out / layout.TABLE).unlink()

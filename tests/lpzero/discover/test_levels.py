@@ -33,6 +33,8 @@ from lpzero.scores.terms import TermTable
 from primitives.formula import Column, Term
 from primitives.parser import parse
 
+pytestmark = pytest.mark.usefixtures("_searched_whole")
+
 N = 60
 
 

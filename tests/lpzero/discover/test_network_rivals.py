@@ -30,10 +30,10 @@ def of(n: int, proxy_scores: Any) -> list[Any]:
 @pytest.mark.slow
 def test_ntsr_of_the_test_rows_is_a_rival_of_the_winner(tmp_path: Path) -> None:
     context = Context(folder=tmp_path / "cache")
-    discovery(tmp_path / "run", proxy_scores=ProxyColumns(context)).run()
+    made = table(24)
+    discovery(tmp_path / "run", table=made, proxy_scores=ProxyColumns(context)).run()
     lines = content(tmp_path / "run", layout.SCORES)["tables"]["made-up"]["rivals"]
     (line,) = [line for line in lines if line["proxy"] == "ntsr"]
-    made = table()
     rows = split(made, 0).open_test()
     archs = [made.archs[i] for i in rows]
     alone = get("ntsr").score(made.space, archs, Measurements(Context()))

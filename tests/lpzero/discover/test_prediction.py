@@ -14,7 +14,7 @@ import pytest
 
 from lpzero.discover import prediction
 from lpzero.discover.discovery import Campaign
-from lpzero.discover.levels import row_folds
+from lpzero.discover.levels import FOLDS, row_folds
 from lpzero.discover.prediction import REFERENCE, TablePrediction
 from lpzero.errors import FitnessError, InputError
 from lpzero.export import export, select
@@ -118,7 +118,7 @@ def test_rows_left_out_have_no_part_in_what_predicts_them(monkeypatch: pytest.Mo
     monkeypatch.setattr(prediction, "ProcessOfRows", Watched)
     _ = fresh.expected
     known = set(fitness.train_valid_rows.tolist())
-    assert len(seen) == 10, "five folds, twice for few rows"
+    assert len(seen) == FOLDS * len(fitness.level_choice.folded)
     for fitted_on, left_out in seen:
         assert not fitted_on & left_out
         assert fitted_on | left_out == known

@@ -39,7 +39,7 @@ from tests.lpzero import random_sketches
 from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 from tests.lpzero.small_campaign import discovery, sketches, table
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_searched_whole")]
 
 COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
             layout.CONFIG, layout.RESULT, layout.SCORES)  # fmt: skip

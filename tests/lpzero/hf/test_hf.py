@@ -17,11 +17,14 @@ from torch import nn
 import lpzero
 import spaces
 from lpzero.errors import InputError
+from lpzero.judgement import counters
 from lpzero.proxies import names
 from lpzero.proxies.model_scores import given_network
 from lpzero.proxies.network import Network
 from lpzero.statistics.extraction import extract
 from lpzero.statistics.objective import next_token, own_loss
+from lpzero.verbs import Screen
+from lpzero.verbs import score as score_verb
 from spaces.gpt2 import Gpt2Arch
 from tests.lpzero.hf.families import CAUSAL, FAMILIES
 
@@ -281,3 +284,26 @@ def test_places_in_a_corpus_are_drawn_from_the_seed() -> None:
 
     text: Any = Text()
     assert hf.batch(model("llama"), 2, 3, seed=7, text=text).tolist() == [[7, 7, 7], [7, 7, 7]]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_counters_on_meta_are_those_of_the_built_model(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(FAMILIES[family]))
+    built = lpzero.score(model(family), proxies=counters.names())
+    monkeypatch.setattr(hf, "build", None)  # nothing is built
+    request = score_verb.Request(hf=(str(config),), proxies=tuple(counters.names()))
+    laid_out = score_verb.run(request, Screen(False)).result
+    assert [row["score"] for row in laid_out] == [row.to_json()["score"] for row in built]
+    assert all(parameter.is_meta for parameter in hf.lay_out(config).parameters())
+
+
+def test_counters_of_a_network_that_no_memory_holds(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    wide = {"hidden_size": 1 << 16, "intermediate_size": 1 << 20}
+    config.write_text(json.dumps(FAMILIES["llama"] | wide))
+    request = score_verb.Request(hf=(str(config),), proxies=("parameters",))
+    (row,) = score_verb.run(request, Screen(False)).result
+    assert row["score"] > 1e11

@@ -195,20 +195,27 @@ from lpzero.cli.main import run
 from lpzero.report import page
 page._encoded = lambda chart: {"svg": b"<svg></svg>"}  # pages are not compared
 where = json.loads(sys.argv[1])
-own = ["--plugin", "my_work.py", "--cache", "cache"] + where
-table = ["results.csv", "--space", "my_work:SPACE", "--target", "accuracy"] + own
+table = ["results.csv", "--space", "my_work:SPACE", "--target", "accuracy"]
 table += ["--batch", "2", "--length", "4"]
+# Before the plug-in is loaded: the space's module is enough for the same sketches.
+before = [] if where else [["stats", *table, "--cache", "bare"]]
+own = ["--plugin", "my_work.py", "--cache", "cache"] + where
+table += own
 formulas = ["--proxy", "sum(softsign(W))", "--proxy", "snip"]
 quick = ["--generations", "1", "--permutations", "0", "--population", "4", "--offspring", "2"]
 quick += ["--unaries", "1", "--terms", "1", "--choose", "train", "--quiet"]
 loop = ["--loop", "random", "--samples", "6", "--evaluator", "proxy", "--quiet"]
+trained = ["train", "my_work:TRAINED", "--n", "4", "--quiet", "--out", "trained", *own[:2]]
 for words in (
+    *before,
     ["stats", *table],
     ["exhaust", *table, "--terms", "2", "--permutations", "0", "--out", "exhausted"],
     ["rank", *table, *formulas, "--out", "ranked"],
     ["discover", *table, *quick, "--out", "campaign"],
     ["search", "my_work:SPACE", *loop, *formulas[:2], *own, "--out", "searched"],
-    ["train", "my_work:TRAINED", "--n", "4", "--quiet", "--out", "trained", *own[:2], *where],
+    [*trained, *(where or ["--jobs", "2"])],  # these run the plug-in, too
+    ["export", "campaign", "--to", "python", "--out", "best.py", *own[:2]],
+    ["report", "campaign", *own[:2]],
 ):
     code = run(words)
     if code:
@@ -238,7 +245,13 @@ def plug_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def one_process(plug_in: Path) -> dict[str, bytes]:
     """What every verb writes without a cluster."""
-    return _run_verbs(plug_in, [])
+    files = _run_verbs(plug_in, [])
+    bare = {name: files.pop(name) for name in list(files) if name.startswith("bare")}
+    sketches = [name for name in bare if name.endswith(".sketch")]
+    assert len(sketches) == 24
+    assert all(files[name.replace("bare", "cache", 1)] == bare[name] for name in sketches)
+    assert b"A zero-cost proxy" in files["best.py"]
+    return files
 
 
 @on_each

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_normal, multivariate_t, norm
 
 from lpzero.errors import FitnessError
 from lpzero.scores.gaussian import (
     Constant,
     Hyperparameters,
+    InverseGamma,
     Kernel,
     NormalScale,
+    OfFeatures,
     Plane,
     Process,
+    Rough,
     Smooth,
     most_likely,
     normal_targets,
@@ -28,7 +31,11 @@ KERNELS: dict[str, Kernel] = {
     "plane": Plane(1.3),
     "smooth": Smooth(0.9, 1.4),
     "a length per feature": Smooth(1.1, (0.5, 1.0, 4.0)),
+    "rough": Rough(0.8, (0.5, 1.0, 4.0)),
     "sum": Constant(4.0) + Plane(0.25) + Smooth(0.3, 2.0),
+    "of some features": Constant(1.0)
+    + OfFeatures(Plane(0.25), -1, None)
+    + OfFeatures(Smooth(0.3, 2.0), 0, -1),
 }
 
 
@@ -43,6 +50,11 @@ def naive(kernel: Kernel, a: Any, b: Any) -> float:
         lengths = np.broadcast_to(kernel.length, n)
         far = sum(((a[i] - b[i]) / lengths[i]) ** 2 for i in range(n))
         return float(kernel.variance * np.exp(-far / (2 * n)))
+    if isinstance(kernel, Rough):
+        far = sum(((a[i] - b[i]) / kernel.length[i]) ** 2 for i in range(n))  # type: ignore[index]
+        return float(kernel.variance * np.exp(-np.sqrt(far / n)))
+    if isinstance(kernel, OfFeatures):
+        return naive(kernel.kernel, a[kernel.start : kernel.stop], b[kernel.start : kernel.stop])
     return sum(naive(part, a, b) for part in kernel.parts)  # type: ignore[attr-defined]
 
 
@@ -69,8 +81,25 @@ def test_mean_deviation_and_evidence_are_those_of_the_textbook(name: str) -> Non
     )
     variances = own - np.einsum("mi,ij,mj->m", cross, inverse, cross)
     np.testing.assert_allclose(process.deviations(new) ** 2, variances, atol=1e-9)
+    both = process.distributions(new, prior_new)
+    np.testing.assert_allclose(both[0], process.predict(new, prior_new), rtol=1e-9)
+    np.testing.assert_allclose(both[1], process.deviations(new), atol=1e-12)
     expected = multivariate_normal(prior, K + noise * np.eye(len(x))).logpdf(y)
     assert process.evidence == pytest.approx(expected, rel=1e-9)
+
+
+def test_an_unknown_factor_of_all_covariances_is_integrated_out() -> None:
+    kernel, noise, factor = KERNELS["sum"], 0.2, InverseGamma(2.0, 3.0)
+    x, y, _ = points(0, n=7)
+    process = Process(kernel, noise, x, y)
+    K = kernel.between(x, x) + noise * np.eye(len(x))
+    shape, rate = factor
+    student = multivariate_t(np.zeros(len(x)), rate / shape * K, df=2 * shape)
+    assert process.evidence_of_scales(factor) == pytest.approx(student.logpdf(y), rel=1e-9)
+    freedom, scale = process.student(factor)
+    squares = float(y @ np.linalg.inv(K) @ y)
+    assert freedom == 2 * shape + len(x)
+    assert scale**2 == pytest.approx((rate + squares / 2) / (shape + len(x) / 2))
 
 
 def test_the_evidence_chooses_the_hyperparameters_that_drew_the_targets() -> None:

@@ -1,0 +1,190 @@
+"""The loop `budget`: its step against a naive one, its start, batches, failed trainings."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import multivariate_t, norm, rankdata
+from scipy.stats import t as student
+
+from lpzero.judgement import counters
+from lpzero.proxies import Measurements
+from lpzero.search.constraints import Constraints
+from lpzero.search.improvement import Candidates, choose, expected_improvement, prior_of, values_of
+from lpzero.search.loops.budget import Budget
+from lpzero.search.scorer import NoProxy
+from tests.lpzero.search.landscapes import SPACE, BlockProxy, Landscape, environment, height
+
+
+def quantiles(numbers: Any) -> Any:
+    return norm.ppf((rankdata(numbers) - 0.5) / len(numbers))
+
+
+def naive_step(x: Any, s: Any, trained: list[int], targets: Any) -> tuple[int, Any]:
+    """SPEC, section 11, word by word: the next candidate, and the mean of five expectations."""
+    F, y, rows = x.shape[1], quantiles(targets), []
+    seen = set()
+    for p, r in ((1, 0), (0, 1), (1, 0.3), (1, 1), (0.3, 1)):
+        for length in (0.5, 1, 2):
+            K = np.empty((len(x), len(x)))
+            for i in range(len(x)):
+                for j in range(len(x)):
+                    far = sum((x[i, f] - x[j, f]) ** 2 for f in range(F))
+                    K[i, j] = 4 + 0.25 * s[i] * s[j] + p * sum(x[i] * x[j]) / F
+                    K[i, j] += r * math.exp(-far / (2 * F * length**2))
+            for noise in (0.001, 0.01, 0.1, 0.3):
+                if (p, r, length * bool(r), noise) in seen:
+                    continue
+                seen.add((p, r, length * bool(r), noise))
+                C = K[np.ix_(trained, trained)] + noise * np.eye(len(trained))
+                about = y - 0.8 * s[trained]
+                evidence = multivariate_t(np.zeros(len(y)), C, df=4).logpdf(about)  # 2/2 of IG(2,2)
+                inverse = np.linalg.inv(C)
+                mean = 0.8 * s + K[:, trained] @ inverse @ about
+                left = np.diag(K) - np.einsum("mi,ij,mj->m", K[:, trained], inverse, K[:, trained])
+                scale = (2 + about @ inverse @ about / 2) / (2 + len(y) / 2)
+                rows.append((evidence, mean, np.sqrt(scale * np.maximum(left, 0))))
+    assert len(rows) == 13 * 4
+    rows.sort(key=lambda row: -row[0])
+    freedom = 4 + len(y)
+    gains = []
+    for _, mean, deviation in rows[:5]:
+        z = (mean - max(y)) / np.maximum(deviation, 1e-12)
+        density = student(freedom).pdf(z) * (freedom + z**2) / (freedom - 1)
+        gains.append((mean - max(y)) * student(freedom).cdf(z) + deviation * density)
+    gain = np.mean(gains, axis=0)
+    gain[trained] = -np.inf
+    return int(np.argmax(gain)), np.mean([row[1] for row in rows[:5]], axis=0)
+
+
+def candidates(seed: int, n: int = 14, n_features: int = 3) -> Candidates:
+    rng = np.random.default_rng(seed)
+    return Candidates(rng.normal(size=(n, n_features)), quantiles(rng.normal(size=n)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_is_that_of_the_specification(seed: int) -> None:
+    given, rng = candidates(seed), np.random.default_rng(seed + 10)
+    trained = rng.permutation(14)[:6].tolist()
+    targets = given.features[trained].sum(axis=1) + rng.normal(size=6)
+    chosen, expected = naive_step(given.features, given.prior, trained, targets)
+    assert choose(given, trained, targets, 1) == [chosen]
+    values = values_of(targets)
+    _, means = given.improvements(trained, values, given.likely(trained, values), 0.0)
+    np.testing.assert_allclose(means, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("ahead", "deviation", "freedom"), [(0.3, 0.5, 10.0), (-2.0, 0.7, 7.0)])
+def test_expected_improvement_is_its_integral(
+    ahead: float, deviation: float, freedom: float
+) -> None:
+    got = expected_improvement(np.array([ahead]), np.array([deviation]), freedom)
+    density = student(freedom).pdf
+    whole, _ = quad(lambda z: (ahead + deviation * z) * density(z), -ahead / deviation, np.inf)
+    assert got[0] == pytest.approx(whole, rel=1e-6)
+    certain = expected_improvement(np.array([ahead]), np.array([0.0]), freedom)
+    assert certain[0] == pytest.approx(max(0.0, ahead), abs=1e-9)
+
+
+def test_what_is_pending_is_believed_to_have_its_expected_target() -> None:
+    given, trained, targets = candidates(1), [0, 3, 5, 7], np.array([0.3, -1.0, 2.0, 0.1])
+    first, second = choose(given, trained, targets, 2)
+    values = values_of(targets)
+    likely = given.likely(trained, values)
+    _, expected = given.improvements(trained, values, likely, values.max())
+    believed = np.append(values, expected[first])
+    gains, _ = given.improvements([*trained, first], believed, likely, believed.max())
+    gains[[*trained, first]] = -np.inf
+    assert second == int(np.argmax(gains))
+    assert sorted([*trained, *choose(given, trained, targets, 99)]) == list(range(14))
+
+
+def test_failed_trainings_share_the_lowest_place() -> None:
+    values = values_of(np.array([2.0, -math.inf, 1.0, -math.inf]))
+    np.testing.assert_allclose(values, norm.ppf([0.875, 0.25, 0.625, 0.25]))
+
+
+def test_the_start_alternates_the_prior_and_a_spread_draw() -> None:
+    given, rng = candidates(2), random.Random(5)
+    draw = random.Random(5)
+    trained: list[int] = []
+    for place in range(6):
+        index, why = given.start(place, trained, rng)
+        left = [i for i in range(14) if i not in trained]
+        if place % 2 == 0:
+            assert (index, why) == (max(left, key=lambda i: given.prior[i]), "prior")
+        else:
+            columns = given.features.T
+            at = [min(c) + (max(c) - min(c)) * draw.random() for c in columns]
+            far = [sum((given.features[i] - at) ** 2) for i in left]
+            assert (index, why) == (left[int(np.argmin(far))], "spread")
+        trained.append(index)
+
+
+def test_the_prior_is_the_mean_rank_of_the_counters_that_vary() -> None:
+    columns = np.array([[1.0, 5.0, 3.0, 4.0], [7.0] * 4, [2.0, 1.0, 2.0, 9.0]])
+    ranks = (rankdata(columns[0]) + rankdata(columns[2])) / 2
+    np.testing.assert_allclose(prior_of(columns), quantiles(ranks))
+
+
+def loop(**constants: Any) -> Budget:
+    return Budget(**{"budget": 12, "samples": 60, "mutants": 10, **constants})
+
+
+def test_the_budget_is_spent_on_distinct_architectures() -> None:
+    landscape = Landscape()
+    place = environment(NoProxy(0), landscape, 1)
+    winner = loop().run(place)
+    assert len(set(landscape.asked)) == len(landscape.asked) == 12
+    assert height(SPACE, winner) == max(height(SPACE, arch) for arch in landscape.asked)
+    assert not place.ledger.archs("score")  # counted, no network is built
+    why = [entry["why"] for entry in place.trace]
+    assert why == ["prior", "spread"] * 3 + ["improvement"] * 6
+    largest = [counters.parameters(SPACE, arch) for arch in landscape.asked[:5:2]]
+    assert min(largest) > np.median([counters.parameters(SPACE, a) for a in landscape.asked[1:6:2]])
+
+
+@pytest.mark.slow
+def test_the_model_beats_the_start_alone_on_a_planted_landscape() -> None:
+    def found(seed: int, starts: int) -> float:
+        place = environment(NoProxy(0), Landscape(), seed)
+        return height(SPACE, loop(budget=14, starts=starts).run(place))
+
+    by_model = [found(seed, 6) for seed in range(4)]
+    by_start = [found(seed, 14) for seed in range(4)]
+    assert np.mean(by_model) > np.mean(by_start)
+
+
+def test_a_proxy_takes_the_place_of_the_counters() -> None:
+    landscape = Landscape()
+    place = environment(BlockProxy(), landscape)
+    loop(budget=3).run(place)
+    scored = place.ledger.archs("score")
+    scores = dict(zip(scored, BlockProxy().score(SPACE, scored, Measurements()), strict=True))
+    assert len(scores) == 60
+    assert scores[landscape.asked[0]] == max(scores.values())
+
+
+def test_several_at_once_stay_within_the_start_and_the_budget() -> None:
+    landscape = Landscape()
+    place = environment(NoProxy(0), landscape)
+    loop(budget=11, at_once=4).run(place)
+    assert [entry["step"] for entry in place.trace] == [4] * 4 + [6] * 2 + [10] * 4 + [11]
+    one_by_one = Landscape()
+    loop(budget=6).run(environment(NoProxy(0), one_by_one))
+    assert landscape.asked[:6] == one_by_one.asked
+
+
+def test_a_small_table_is_searched_to_its_end_and_no_further() -> None:
+    rng = random.Random(5)
+    pool = list({SPACE.sample(rng): None for _ in range(8)})
+    landscape = Landscape()
+    limit = Constraints({"parameters": (None, 10**9)})
+    loop(budget=20).run(environment(NoProxy(0), landscape, constraints=limit, pool=pool))
+    assert sorted(map(repr, landscape.asked)) == sorted(map(repr, pool))
