@@ -27,7 +27,7 @@ from lpzero.discover.settings import NESTED, NO_PREDICTOR, Settings, preset
 from lpzero.discover.storage import (
     KIND,
     InDirectory,
-    InMemory,
+    Storage,
     campaign_config,
 )
 from lpzero.discover.table_fitness import SketchesOf, TableFitness
@@ -153,7 +153,7 @@ class Campaign:
         for text in self.settings.start:
             evolution.language.read(text)
         with ExitStack() as stack:
-            storage: InDirectory | InMemory = InMemory()
+            storage = Storage()
             if self.out is not None:
                 directory = RunDirectory(
                     self.out, self.config, self.resume, is_candidate, self.lock

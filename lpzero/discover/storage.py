@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from lpzero import plugins
 from lpzero.discover.candidate import Candidate
@@ -52,20 +52,8 @@ def campaign_config(
     return RunConfig(KIND, request, growing=growing)
 
 
-class Storage(Protocol):
-    """The storage interface that the campaign's loop uses."""
-
-    @property
-    def remarks(self) -> list[str]: ...
-    def restore(self, rng: random.Random) -> State | None: ...
-    def after_checkpoint(self) -> list[Candidate]: ...
-    def record(self, state: State) -> None: ...
-    def save(self, state: State, rng: random.Random) -> None: ...
-    def publish(self, hall: Rows, history: Rows) -> None: ...
-
-
-class InMemory:
-    """Stores nothing."""
+class Storage:
+    """The storage of a campaign's loop, which stores nothing: the campaign is in memory alone."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
@@ -86,17 +74,15 @@ class InMemory:
         pass
 
 
-class InDirectory:
-    """A campaign in a run's directory, which has been entered."""
+class InDirectory(Storage):
+    """A campaign in a run's directory, which has been entered.
+
+    `remarks` are on repairs, and on versions that changed since the campaign started.
+    """
 
     def __init__(self, directory: RunDirectory) -> None:
-        self.directory = directory
+        self.directory, self.remarks = directory, directory.remarks
         self.tables = [table["name"] for table in directory.config.request["tables"]]
-
-    @property
-    def remarks(self) -> list[str]:
-        """Remarks on repairs, and on versions that changed since the campaign started."""
-        return self.directory.remarks
 
     def restore(self, rng: random.Random) -> State | None:
         """The saved state, with `rng` set to its random state; None if there is none.
