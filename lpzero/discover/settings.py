@@ -145,7 +145,7 @@ class Settings:
     columns: tuple[str, ...] = option(
         (),
         "Columns of the table that formulas may use as terms, separated by commas; of a table"
-        " without networks all, unless some are named.",
+        " without networks all are used unless some are named.",
         Names("column"),
         panel=LANGUAGE,
     )
@@ -250,8 +250,8 @@ class Settings:
         " be, from a single column to a weighted sum of twelve products; it takes the simplest"
         " level that is as good as the best; stable takes the best rho on train and valid among"
         " formulas whose scores repeat with other seeds (see --stable), valid the member of the"
-        " front that is best on valid, train the formula with the best fitness. With several"
-        " tables, --terms 1 or another method than front, nested is stable.",
+        " front that is best on valid, train the formula with the best fitness. With --terms 1, a"
+        " method other than front or several tables of columns, nested means stable.",
         OneOf("way to choose", CHOOSE),
         panel=JUDGEMENT,
     )
