@@ -125,13 +125,13 @@ class NetworkRivals:
             return []
         tested = table.only(rows.tolist())
         try:
-            found = self.proxy_scores(tested, NAMES, self.options)
+            by_proxy = self.proxy_scores(tested, NAMES, self.options)
         except (LPZeroError, RuntimeError):
             # It does not apply to the space, or a model of the user's own cannot do what it asks
             # for: better a rival less than a campaign without a result.
             return []
         lines = []
-        for name, scores in found.items():
+        for name, scores in by_proxy.items():
             everywhere = np.full(len(table), np.nan)
             everywhere[rows] = scores
             lines.append(Rival(name, "zoo", everywhere))

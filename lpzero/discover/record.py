@@ -67,7 +67,7 @@ class CampaignRun(FormulaRun):
     def pairs(self) -> Iterator[PairRho]:
         for line in self.lines:
             if "fitness" in line:
-                lowest = min(abs(float(found["rho"])) for found in line["train"].values())
+                lowest = min(abs(float(measures["rho"])) for measures in line["train"].values())
                 yield from pairs_in(parse(line["formula"]), lowest)
 
     def best_by_size(self) -> Iterator[Row]:

@@ -315,9 +315,9 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, later ones only where they are not the defaults."""
-        found = to_json(self)
+        values = to_json(self)
         usual = to_json(type(self)())
-        return {k: v for k, v in found.items() if k not in _LATER or v != usual[k]}
+        return {k: v for k, v in values.items() if k not in _LATER or v != usual[k]}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
@@ -359,8 +359,8 @@ PRESETS = {
 def preset(name: str, **changes: Any) -> Settings:
     """The preset of that name with these fields changed."""
     OneOf("preset", PRESETS).check("preset", name)
-    known = [entry.name for entry in options(Settings)]
+    names = [entry.name for entry in options(Settings)]
     for given in changes:
-        if given not in known:
-            raise InputError(f"unknown option {given!r}; {did_you_mean(given, known)}")
+        if given not in names:
+            raise InputError(f"unknown option {given!r}; {did_you_mean(given, names)}")
     return replace(PRESETS[name], **changes)

@@ -90,26 +90,28 @@ class InDirectory(Storage):
         Without a valid checkpoint the campaign starts again and replays its journal.
         """
         journal = self.directory.journal
-        found = self.directory.read_checkpoint()
-        state = None if found is None else self._restored(found, rng)
+        checkpoint = self.directory.read_checkpoint()
+        state = None if checkpoint is None else self._restored(checkpoint, rng)
         if state is None and len(journal):
             self.remarks.append("no checkpoint matches the journal: replaying it from the start")
         return state
 
-    def _restored(self, found: Mapping[str, Any], rng: random.Random) -> State | None:
+    def _restored(self, checkpoint: Mapping[str, Any], rng: random.Random) -> State | None:
         journal = self.directory.journal
         try:
-            lines = [Candidate.from_json(r) for r in journal.records(0, found["journal_lines"])]
-            if len(lines) < found["journal_lines"]:
+            lines = [
+                Candidate.from_json(r) for r in journal.records(0, checkpoint["journal_lines"])
+            ]
+            if len(lines) < checkpoint["journal_lines"]:
                 return None
-            kind, numbers, gauss = found["random"]
+            kind, numbers, gauss = checkpoint["random"]
             state = State(
-                found["next_generation"],
+                checkpoint["next_generation"],
                 len(lines),
-                tuple(lines[number] for number in found["population"]),
+                tuple(lines[number] for number in checkpoint["population"]),
                 KnownKeys({line.key: line.id for line in lines if line.key is not None}),
                 tuple(lines),
-                found["exhausted"],
+                checkpoint["exhausted"],
             )
             rng.setstate((kind, tuple(numbers), gauss))
         except (LookupError, AttributeError, TypeError, ValueError):
