@@ -91,6 +91,7 @@ _HEAD = '''\
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 

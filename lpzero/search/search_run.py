@@ -45,7 +45,11 @@ def search_directory(
 def publish(directory: RunDirectory, result: Mapping[str, Any], seconds: float) -> None:
     """Write the trace and the result."""
     compact = (json.dumps(row["arch"], separators=(",", ":")) for row in result["trace"])
-    rows = [{**row, "arch": arch} for row, arch in zip(result["trace"], compact, strict=True)]
+    names = dict.fromkeys(name for row in result["trace"] for name in row)
+    rows = [
+        {**dict.fromkeys(names), **row, "arch": arch}
+        for row, arch in zip(result["trace"], compact, strict=True)
+    ]
     directory.write_csv(TRACE, rows)
     directory.write_result(result, seconds)
 
