@@ -50,7 +50,8 @@ def starts(space: SpaceLike, n: int, *, seed: int = 0) -> list[dict[str, Any]]:
 class _Nothing:
     """An evaluator that trains nothing: the start does not depend on targets."""
 
-    name, target, is_free, pool = "nothing", "nothing", True, None
+    name, target, is_free = "nothing", "nothing", True
+    pool: Sequence[Any] | None = None
 
     def describe(self) -> dict[str, Any]:
         return {}
@@ -129,7 +130,7 @@ def from_study(study: Study, space: SpaceLike | None = None) -> AnyTable:
     if any(trial.params.keys() != trials[0].params.keys() for trial in trials):
         raise InputError("the trials have different parameters: give the space")
     places = [f"trial {trial.number}" for trial in trials]
-    cells = [
+    cells: list[Sequence[Any]] = [
         [*(trial.params[name] for name in names), value]
         for trial, value in zip(trials, values, strict=True)
     ]
