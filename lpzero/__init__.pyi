@@ -4,10 +4,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
 from lpzero import hf as hf
+from lpzero import optuna as optuna
 from lpzero.discover.campaign import Progress
 from lpzero.own import space as space
 from lpzero.proxies.model_scores import Scores
@@ -252,10 +254,12 @@ def search(
     proxy: ProxyLike | Sequence[ProxyLike] | None = None,
     loop: str | Sequence[str] | None = None,
     *,
+    train: Callable[[Any, int], float] | str | None = None,
     table: Data | None = None,
     target: str | None = None,
     progress: bool | None = None,
     evaluator: str | None = None,
+    confirm: int | None = None,
     beyond_table: bool = False,
     training_steps: int | None = None,
     min_parameters: float | None = None,
@@ -315,6 +319,10 @@ def search(
     cache: str | Path | None = None,
 ) -> SearchResult:
     """The best architecture of the space that a loop finds, guided by a proxy.
+
+    `train`, your function of an architecture and a seed, gives targets: `budget` trainings find
+    the best (its address as text, my_module.py:train, lets a search in `out` be resumed by the
+    command line too).
 
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the

@@ -282,7 +282,7 @@ BUGS = (
         ("self.kernel.variances(points) - explained", "self.kernel.variances(points)", "deviations that ignore the points"),
         ("targets - prior, lower=True", "targets, lower=True", "a prior mean that is not taken off the targets"),
         ("+ self._slope * beyond", "", "normal scores that end with the given numbers"),
-        ("(2 * _n_features(x))", "2", "distances that grow with the number of features"),
+        ("np.maximum(squares, 0) / _n_features(x)", "np.maximum(squares, 0)", "distances that grow with the number of features"),
     ]),
     Bugs("lpzero/supernet/selection.py", [_T + "supernet/test_selection.py"], [
         ("(sizes >= low) & (sizes < high)", "(sizes > low) & (sizes <= high)", "bins closed at the wrong end"),

@@ -138,6 +138,12 @@ def defined(space: Space[Any]) -> list[str]:
     return [name for name in _COUNTERS if not reads(name) & space.absent_statistics]
 
 
+def quick(space: Space[Any]) -> list[str]:
+    """The names of those for which no network is run: all, but for a user's space."""
+    own: list[str] | None = getattr(space, "quick_counters", None)
+    return defined(space) if own is None else own
+
+
 def factors(table: Table) -> dict[str, FloatArray]:
     """The counters (n,) that may be factors of a product: above zero everywhere, and varying.
 

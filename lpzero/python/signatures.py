@@ -91,10 +91,12 @@ _HEAD = '''\
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
 from lpzero import hf as hf
+from lpzero import optuna as optuna
 from lpzero.discover.campaign import Progress
 from lpzero.own import space as space
 from lpzero.proxies.model_scores import Scores

@@ -121,6 +121,12 @@ class OwnSpace(ChoiceSpace[Configuration]):
         }
 
     @property
+    def quick_counters(self) -> list[str]:
+        """The counters for which no network is run: a layout without memory, or what is stated."""
+        stated = {"depth": self.choices.depth, "flops": self.operations}
+        return ["parameters", *(name for name, known in stated.items() if known is not None)]
+
+    @property
     def batch_shape(self) -> tuple[int, int]:
         return self.inputs[0], self.inputs[1] if self._is_tokens else 1
 
