@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from lpzero import hf as hf
+from lpzero import optuna as optuna
 from lpzero.discover.campaign import Progress
 from lpzero.own import space as space
 from lpzero.proxies.model_scores import Scores

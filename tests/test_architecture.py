@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report"}
 MAY_IMPORT["verbs"] = MAY_IMPORT["dashboard"] | {"dashboard", "downloads", "hf", "trackers"}
 MAY_IMPORT["python"] = MAY_IMPORT["verbs"] | {"verbs"}
+MAY_IMPORT["optuna"] = MAY_IMPORT["python"] | {"python"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}
 

@@ -155,6 +155,7 @@ BUGS = (
         ("return sum(space.block_widths(arch)) / n_heads", "return space.width(arch) / n_heads", "the width of one block over the heads of all"),
         ("frozenset(\"S\" if name in _OF_HEADS else \"\")", "frozenset()", "states of recurrent cells are heads"),
         ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
+        ("float(min(ends[EMBEDDING]", "float(max(ends[EMBEDDING]", "the wider side of the embedding"),
         ("(T + 1) * math.log(d)", "T * math.log(d)", "the separation rank one token short"),
     ]),
     Bugs("lpzero/scores/floor.py", [_T + "scores/test_floor.py"], [

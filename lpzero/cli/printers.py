@@ -89,10 +89,9 @@ def _print_expectation(result: Fields) -> None:
             f" {expected['error']:.3f} (level: {levels['chosen']})"
         )
         for line in levels.get("tables_left_out", ()):
-            output.say(
-                f"  {line['table']} left out: rho {line['rho']:.3f},"
-                f" {line['counter']} {line['counter_rho']:.3f}"
-            )
+            counter = line["counter"]  # none without networks
+            beside = "" if counter is None else f", {counter} {line['counter_rho']:.3f}"
+            output.say(f"  {line['table']} left out: rho {line['rho']:.3f}{beside}")
         if expected["warning"] is not None:
             output.note(f"warning: {expected['warning']}")
     _print_predictor(result)

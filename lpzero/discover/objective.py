@@ -27,6 +27,7 @@ from lpzero.discover.shared_levels import (
     SharedChoice,
     SharedLevel,
     choose_shared,
+    reads_words,
     shared_levels,
 )
 from lpzero.discover.table_fitness import TableFitness
@@ -170,7 +171,7 @@ class Objective:
         if len(self.tables_fitness) == 1:
             return self.tables_fitness[0].level_choice
         choice = choose_shared(
-            shared_levels(self._shared_terms),
+            shared_levels(self.shared_terms),
             [fitness.table.targets for fitness in self.tables_fitness],
             [fitness.train_valid_rows for fitness in self.tables_fitness],
         )
@@ -179,9 +180,17 @@ class Objective:
         return choice
 
     @property
-    def _shared_terms(self) -> list[ReliableTerms]:
+    def shared_terms(self) -> list[ReliableTerms]:
+        """The terms that all tables have, with their values on each and how far these repeat.
+
+        What counts or reads words is left out if the vocabularies differ: it is not the same there.
+        """
         tables, language = self.tables_fitness, self.tables_fitness[0].term_language
         terms = shared_term_tables([fitness.values for fitness in tables], language)
+        spaces = [fitness.table.space for fitness in tables]
+        if len({space.vocabulary for space in spaces if space is not None}) > 1:
+            is_kept = np.array([not reads_words(term) for term in terms[0].terms], dtype=np.bool_)
+            terms = [of.of(is_kept) for of in terms]
         return [fitness.reliable(of) for fitness, of in zip(tables, terms, strict=True)]
 
     @cached_property
@@ -224,9 +233,6 @@ class Objective:
             formula = product_of(factors, columns.positive, ranked=True)
             if formula is not None:
                 yield formula
-
-
-MEMBERS = 20  # of an ensemble
 
 
 def order_of(

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement.bootstrap import Difference, Outcome
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
 
 
-class Count(Protocol):
-    """A product of sizes: its formula, which prints as text, and its scores (n,) of all rows."""
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A product of sizes with its scores (n,) of all rows."""
 
-    @property
-    def formula(self) -> object: ...
-
-    @property
-    def scores(self) -> FloatArray: ...
+    formula: Formula
+    scores: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from lpzero.supernet.one_shot import (
     KIND,
     WEIGHTS,
     SupernetRequest,
+    is_complete,
     is_measurement,
     request_of,
 )
@@ -55,7 +56,16 @@ def read(config: StoredConfig) -> SupernetRun:
     journal = read_journal(config.folder / JOURNAL, is_measurement, place(config.hash, JOURNAL))
     if result is None:
         remarks.append("The training is not finished: run the same command again to continue it.")
+    elif not is_complete(journal.records, _stated_steps(config)):
+        remarks.append(
+            f"{JOURNAL} lacks lines of the training: run the same command again to repeat it."
+        )
     return SupernetRun(config, result, remarks, journal.records)
+
+
+def _stated_steps(config: StoredConfig) -> Any:
+    settings = config.request.get("settings")
+    return settings.get("steps") if isinstance(settings, Mapping) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,8 +92,8 @@ class TableFile:
     )
     impute: bool = option(
         False,
-        "A file as table: where fewer than a tenth of a column's numbers are missing, they are its"
-        " median, and a column NAME_missing says where.",
+        "A file as table: where fewer than a tenth of a column's numbers are missing, fill them"
+        " with its median and add a column NAME_missing.",
         Switch(),
         panel=TABLE_FILE,
     )

@@ -181,7 +181,7 @@ class Request:
     time_limit: float | None = groups.time_limit()
     watts: float | None = option(
         None,
-        "Also print the energy and the CO2 of these seconds on a machine that draws this many.",
+        "Also print the energy and the CO2 of the search on a machine that draws this many watts.",
         Real(0, is_open=True),
         is_local=True,
         panel=JUDGEMENT,
@@ -194,8 +194,8 @@ class Request:
     )
     networks: str | None = option(
         None,
-        "Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"
-        " scores.  [default: quick; those of a table as-ranked]",
+        "Networks that are quick to draw and score, or those of `lpzero rank`, with its scores."
+        "  [default: quick; those of a table as-ranked]",
         OneOf("kind of networks", KINDS_OF_NETWORKS),
         panel=NETWORKS,
     )

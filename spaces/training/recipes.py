@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import spaces
 from spaces.errors import SpaceError, UnknownNameError, shown
@@ -20,30 +20,6 @@ from spaces.training.trainer import Recipe
 # Of a table that a user's space trains, unless chosen.
 N_ARCHS, N_SEEDS = 128, 1
 _SHARE_REPEATED = 8  # one architecture in so many is trained again, for the noise of targets
-
-
-class Plan(Protocol):
-    """A table to train: how many architectures of a space, from which seeds, and how."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def n_archs(self) -> int: ...
-    @property
-    def n_seeds(self) -> int: ...
-    @property
-    def n_repeated(self) -> int: ...
-    @property
-    def sampling_seed(self) -> int: ...
-    @property
-    def space(self) -> Any: ...
-    @property
-    def target_name(self) -> str: ...
-    def seeds_of(self, index: int) -> range: ...
-    def request(self) -> dict[str, Any]: ...
-    def run(self, arch: Any, seed: int) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +214,10 @@ def run_own(train: Callable[[Any, int], float], space: Any, arch: Any, seed: int
     if math.isfinite(target):
         return line
     return line | {"target": None, "failure": f"the target is {target}"}
+
+
+# A table to train: how many architectures of a space, from which seeds, and how.
+Plan: TypeAlias = TablePlan | OwnPlan
 
 
 def own_plan(
