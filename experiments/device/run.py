@@ -4,8 +4,9 @@
     python -m experiments.device.run --device cpu --dtype bfloat16
 
 Networks of two nano tables are scored twice, with the same weights and batch. For each table and
-proxy: the rank correlation (Spearman) of the two scores over the networks, seconds per network of
-all proxies together, and the accelerator's peak memory. JSON on stdout.
+proxy: the rank correlation (Spearman) of the two scores over the networks and their largest
+relative difference; seconds per network of all proxies together, and the accelerator's peak memory.
+JSON on stdout.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from lpzero.statistics.isolation import capability, resolve_device, synchronise
 from spaces.tables import load
 
 TABLES = ("nano-gpt2", "nano-flexibert")
-PROXIES = ("snip", "grad-norm", "fisher", "synflow", "ntkt", "engine-universal",
+PROXIES = ("snip", "grad-norm", "fisher", "synflow", "ntkt",
            "sum(mul(abs(G), abs(W)))")  # fmt: skip
 
 
@@ -59,10 +60,16 @@ def compare(name: str, device: torch.device, dtype: torch.dtype, rows: int) -> d
     peak = torch.accelerator.memory.max_memory_allocated(device) if device.type != "cpu" else None
     return {
         "rho": {proxy: round(spearman(here[proxy], there[proxy]), 4) for proxy in PROXIES},
+        "largest_difference": {proxy: _apart(here[proxy], there[proxy]) for proxy in PROXIES},
         "seconds_cpu": round(here_seconds, 3),
         "seconds": round(there_seconds, 3),
         "peak_bytes": peak,
     }
+
+
+def _apart(here: FloatArray, there: FloatArray) -> float:
+    """The largest relative difference of two scores of one network; 0 if none differs at all."""
+    return float(f"{np.max(np.abs(here - there) / np.abs(here)):.1e}")
 
 
 def scores(
