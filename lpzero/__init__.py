@@ -69,7 +69,7 @@ if not any(type(finder).__name__ == _OtherName.__name__ for finder in sys.meta_p
     sys.meta_path.insert(0, _OtherName())  # type: ignore[arg-type]
 
 # Imported when they are used; `exhaust` and `search` can be called, too.
-_MODULES = {"exhaust", "hf", "search"}
+_MODULES = {"exhaust", "hf", "optuna", "search"}
 
 __all__ = [
     "Discovery",
@@ -80,6 +80,7 @@ __all__ = [
     "hf",
     "load",
     "load_table",
+    "optuna",
     "rank",
     "score",
     "search",

@@ -137,10 +137,10 @@ def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
 
 
 def _verify(entry: Source, origin: Origin, path: Path) -> None:
-    found = table_digest(path, origin.members)
-    if found != origin.digest:
+    digest = table_digest(path, origin.members)
+    if digest != origin.digest:
         raise FetchError(
-            f"table {entry.name}: wrong checksum, got SHA-256 {found}, expected {origin.digest}; "
+            f"table {entry.name}: wrong checksum, got SHA-256 {digest}, expected {origin.digest}; "
             "nothing was installed: fetch it again, and report it if that does not help"
         )
 

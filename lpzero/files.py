@@ -364,14 +364,14 @@ def sealed(place: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {**content, SEAL: _digest(place, canonical_json(as_read))}
 
 
-def unsealed(place: str, found: Any) -> dict[str, Any]:
+def unsealed(place: str, sealed: Any) -> dict[str, Any]:
     """The object without its seal; raise EnvelopeError unless the seal matches."""
-    if not isinstance(found, dict):
+    if not isinstance(sealed, dict):
         raise EnvelopeError("it is not a JSON object")
-    if SEAL not in found:
+    if SEAL not in sealed:
         raise UnsealedError("it has no seal")
-    content = {name: value for name, value in found.items() if name != SEAL}
-    if found[SEAL] != _digest(place, canonical_json(content)):
+    content = {name: value for name, value in sealed.items() if name != SEAL}
+    if sealed[SEAL] != _digest(place, canonical_json(content)):
         raise EnvelopeError("its seal does not match: it was changed, or belongs elsewhere")
     return content
 

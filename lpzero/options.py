@@ -21,6 +21,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -171,6 +172,19 @@ class OneOf(ValueKind):
 
     def words(self, flag: str, value: Any) -> list[str]:
         return [] if value is None else [flag, str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Device(Text):
+    """A device of torch: auto, or a kind of device and, of several, which one, as in cuda:1."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("auto", "cpu", "cuda", "mps", "xpu")
+    metavar: str | None = "auto|cpu|cuda[:N]|mps|xpu[:N]"
+
+    def check(self, name: str, value: Any) -> None:
+        kind, number = str(value).partition(":")[::2]
+        is_numbered = kind in ("cuda", "xpu") and re.fullmatch(r"\d{1,4}", number)
+        _check_known(name, [kind if is_numbered else value], self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,16 +451,16 @@ def _shared(owners: Mapping[str, Option]) -> Option:
 
 def make(kind: type[T], given: Mapping[str, Any]) -> T:
     """The request with the given values, by the names of its options; raise InputError if wrong."""
-    known = {entry.name: entry for entry in options(kind)}
+    entries = {entry.name: entry for entry in options(kind)}
     given = renamed(kind, given)
     for name in given:
-        if name not in known:
-            raise InputError(f"unknown option {name!r}; {did_you_mean(name, known)}")
-    for name, entry in known.items():
+        if name not in entries:
+            raise InputError(f"unknown option {name!r}; {did_you_mean(name, entries)}")
+    for name, entry in entries.items():
         if entry.is_argument and entry.default is MISSING and name not in given:
             raise InputError(f"no {name} given")
     made = _made(kind, given)
-    for name, entry in known.items():
+    for name, entry in entries.items():
         for address in entry.addresses(given.get(name)):
             from spaces.user_modules import load_address  # most commands need none
 
@@ -509,9 +523,9 @@ def to_json(settings: Any) -> dict[str, Any]:
 
 def from_json(kind: type[T], value: Mapping[str, Any]) -> T:
     """The settings from the values of `to_json`."""
-    known = {entry.name for entry in options(kind)}
-    if set(value) != known:
-        differing = ", ".join(sorted(set(value) ^ known))
+    names = {entry.name for entry in options(kind)}
+    if set(value) != names:
+        differing = ", ".join(sorted(set(value) ^ names))
         raise InputError(f"settings have missing or unknown fields: {differing}")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
 

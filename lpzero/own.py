@@ -123,9 +123,9 @@ def measure(make: Callable[[], nn.Module], inputs: Tensor, layout: Any = None) -
     model = make().eval()
     if _has_taps(model):
         return _measured(model, inputs)
-    found = _without_taps(model, inputs, layout)
+    sizes = _without_taps(model, inputs, layout)
     flops = flops_on_meta(make, inputs)
-    return found if flops is None else replace(found, flops=flops)
+    return sizes if flops is None else replace(sizes, flops=flops)
 
 
 def flops_on_meta(make: Callable[[], nn.Module], inputs: Tensor) -> int | None:
@@ -263,15 +263,15 @@ def _outside(model: nn.Module, blocks: Sequence[nn.Module], seen: _Pass) -> tupl
     Each counts once, where it is used first, so a head that shares the embedding's has none.
     """
     counted = {id(p) for block in blocks for p in block.parameters()}
-    found = {"before": 0, "norms": 0, "after": 0}
+    counts = {"before": 0, "norms": 0, "after": 0}
     for module in model.modules():
         own = [p for p in module.parameters(recurse=False) if id(p) not in counted]
         counted |= {id(p) for p in own}
         is_after = seen.phases.get(id(module), BEFORE) == AFTER
         is_norm = "norm" in type(module).__name__.lower()
         place = ("norms" if is_norm else "after") if is_after else "before"
-        found[place] += _count(own)
-    return found["before"], found["norms"], found["after"]
+        counts[place] += _count(own)
+    return counts["before"], counts["norms"], counts["after"]
 
 
 def _attention(block: nn.Module) -> int:

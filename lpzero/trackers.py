@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from lpzero.errors import InputError
 
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 
 _ALLOW_FILES = "MLFLOW_ALLOW_FILE_STORE"
 _LONGEST = 5000  # letters of a tag's value
-
-
-class Tracker(Protocol):
-    """A callback of a campaign; `close` ends what it writes, and may be called twice."""
-
-    def __call__(self, progress: Progress) -> None: ...
-    def close(self) -> None: ...
 
 
 def numbers(progress: Progress) -> dict[str, float]:
@@ -147,6 +140,7 @@ class MLflowTracker:
         return str(self._client.create_run(number, run_name=self._run_name).info.run_id)
 
 
+Tracker: TypeAlias = TensorBoardTracker | MLflowTracker
 TRACKERS: Mapping[str, Callable[[str], Tracker]] = {
     "tensorboard": TensorBoardTracker,
     "mlflow": MLflowTracker,

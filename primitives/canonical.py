@@ -150,9 +150,9 @@ def _apply(operation: str, sign: int, core: Expression) -> Signed:
         elif symmetry is not Symmetry.EVEN:
             core = Apply("neg", core)
     expression = Apply(operation, core)
-    for found in rewrites(expression):
-        if found.is_exact and found.result is not None:
-            inner, core = _anywhere(found.result)
+    for rewrite in rewrites(expression):
+        if rewrite.is_exact and rewrite.result is not None:
+            inner, core = _anywhere(rewrite.result)
             return outer * inner, core
     return outer, expression
 
@@ -219,8 +219,8 @@ def _strip_mean(expression: Expression) -> Expression:
 
 def _adds_nothing(expression: Expression) -> bool:
     """Whether the expression's mean is zero for all tensors."""
-    known = facts(expression)
-    return known.interval == _ZERO or dict(known.steady).get("mean") == 0.0
+    about = facts(expression)
+    return about.interval == _ZERO or dict(about.steady).get("mean") == 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,10 +273,10 @@ class Product:
 
 def of_base(base: Base, positive: Names = NO_NAMES) -> Product:
     """The base itself as a product; a sign that is known goes in front."""
-    known = range_of_base(base, positive)
-    if known in NON_NEGATIVE:
+    interval = range_of_base(base, positive)
+    if interval in NON_NEGATIVE:
         return Product(1, (Factor(base),))
-    if known in NON_POSITIVE:
+    if interval in NON_POSITIVE:
         return Product(-1, (Factor(base),))
     return Product(1, (Factor(base, is_odd=True),))
 
@@ -329,10 +329,10 @@ def _powers(factor: Factor, positive: Names) -> tuple[int, list[Power]]:
         if exponent in (1, -1):
             return 1, _plain(base, exponent)
         return 1, [*_plain(base, Fraction(1)), *_of_magnitude(base, exponent - 1)]
-    known = range_of_base(base, positive)
-    if known in NON_NEGATIVE:
+    interval = range_of_base(base, positive)
+    if interval in NON_NEGATIVE:
         return 1, _plain(base, exponent)
-    if known in NON_POSITIVE and abs(exponent) == 1:
+    if interval in NON_POSITIVE and abs(exponent) == 1:
         return -1, _plain(base, exponent)
     return 1, _of_magnitude(base, exponent)
 
@@ -418,9 +418,9 @@ def _of_term(term: Term) -> Product:
     sign, reduced = canonical_term(term)
     inside = reduced.expression
     if term.positions.is_single and isinstance(inside, Apply) and inside.operation in OUTER:
-        exponent, known = OUTER[inside.operation].exponent, facts(inside.operand)
+        exponent, about = OUTER[inside.operation].exponent, facts(inside.operand)
         least = INVERSE_FLOOR if inside.operation == "inverse" else 0.0
-        if exponent is not None and known.group is None and known.interval.low >= least:
+        if exponent is not None and about.group is None and about.interval.low >= least:
             below = _of_term(Term(term.reduction, inside.operand))
             return Product(sign * below.sign, below.raised(exponent).factors)
     value = of_base(reduced)
@@ -464,13 +464,13 @@ def _without_shift(value: Product, positive: Names) -> Product | None:
     first = value.factors[0]
     if len(value.factors) > 1 or first.exponent != 1 or not isinstance(first.base, Sum):
         return None
-    known = range_of_base(first.base, positive)
+    interval = range_of_base(first.base, positive)
     parts = [part for part in first.base.parts if part.atoms]
-    if len(parts) == len(first.base.parts) or not (first.is_odd or keeps_sign(known)):
+    if len(parts) == len(first.base.parts) or not (first.is_odd or keeps_sign(interval)):
         return None
     if not parts:
         return Product(value.sign, ())
-    is_mirrored = not first.is_odd and known not in NON_NEGATIVE  # |x| where x <= 0
+    is_mirrored = not first.is_odd and interval not in NON_NEGATIVE  # |x| where x <= 0
     rest = as_product(add(parts), positive)
     return Product(rest.sign * (-value.sign if is_mirrored else value.sign), rest.factors)
 
@@ -485,12 +485,12 @@ def _without_logarithm(value: Product, positive: Names) -> Product | None:
     if OUTER[base.operation].is_odd:  # its magnitude grows with |x|
         inside = inside if factor.is_odd else inside.magnitude()
         return Product(value.sign * inside.sign, inside.factors) if inside.factors else None
-    known = range_of_base(base, positive)
-    if not (factor.is_odd or keeps_sign(known)):
+    interval = range_of_base(base, positive)
+    if not (factor.is_odd or keeps_sign(interval)):
         return None
     is_cut = OUTER[base.operation].blind is Blind.NEGATIVE
     if is_cut and (inside.sign < 0 or not inside.is_magnitude):
         return None
-    is_mirrored = not factor.is_odd and known not in NON_NEGATIVE  # |log x| where log x <= 0
+    is_mirrored = not factor.is_odd and interval not in NON_NEGATIVE  # |log x| where log x <= 0
     sign = inside.sign * (-value.sign if is_mirrored else value.sign)
     return Product(sign, inside.factors)

@@ -225,7 +225,7 @@ def _uncallable(name: str) -> Callable[..., Any]:
 
 
 def look_up(primitive_set: Any, name: str) -> Any:
-    found = primitive_set.mapping.get(name)
-    if found is None:
+    symbol = primitive_set.mapping.get(name)
+    if symbol is None:
         raise FormulaError(f"the primitive set has no {name!r}; build a set that has it")
-    return found
+    return symbol

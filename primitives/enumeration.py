@@ -130,7 +130,7 @@ def surviving_branches(
     alone = [term for term in terms if check_term(Term("sum", term), rules) is None]
     matrices = [part for part in parts if facts(part).kind is Kind.MATRIX]
     averages = [part for part in matrices if Apply("mean", part) in parts]
-    return Survivors(*(tuple(map(_branch, found)) for found in (terms, alone, matrices, averages)))
+    return Survivors(*(tuple(map(_branch, of)) for of in (terms, alone, matrices, averages)))
 
 
 on_change(surviving_branches.cache_clear)
@@ -147,11 +147,11 @@ def families(
         b = surviving_branches(right, unaries, rules)
         how = meeting(facts(Leaf(left)), facts(Leaf(right)), get_binary("mul"))
         aligned = how is not Meeting.MEANS
-        found = [
+        made = [
             *_sums(a, b, rules),
             *(_aligned(a, b, rules) if aligned else _products_of_means(a.terms, b.terms, rules)),
         ]
-        yield from (family for family in found if len(family))
+        yield from (family for family in made if len(family))
 
 
 def _sums(a: Survivors, b: Survivors, rules: frozenset[str]) -> Iterator[Family]:
@@ -204,7 +204,7 @@ def _without_mean(expression: Expression) -> Expression:
 
 
 def _branch(expression: Expression) -> Branch:
-    found = chain_of(expression)
-    if found is None:
+    chain = chain_of(expression)
+    if chain is None:
         raise FormulaError(f"{expression} is not a branch; expected a statistic and its chain")
-    return Branch(*found, facts(expression).kind)
+    return Branch(*chain, facts(expression).kind)

@@ -144,10 +144,10 @@ def _keeps_or_makes_zeros(primitive: Unary, operand: Facts) -> bool:
 
 def _steady_after(primitive: Unary, operand: Facts) -> tuple[tuple[str, float | None], ...]:
     """Means that stay fixed through an element-wise operation: those of a squared z-score."""
-    known = dict(operand.steady)
-    if primitive.name not in known:
+    steady = dict(operand.steady)
+    if primitive.name not in steady:
         return ()
-    value = known[primitive.name]
+    value = steady[primitive.name]
     return (("mean", value), ("norm_sum", value), ("l1", None))
 
 
@@ -208,17 +208,17 @@ on_change(_range_of_term.cache_clear)
 
 def _range_of_mean(expression: Expression) -> Interval:
     """The range of the expression's mean over a block: that of its elements, or less."""
-    known = facts(expression).interval
+    interval = facts(expression).interval
     if isinstance(expression, Combine) and expression.operation in ("add", "sub"):
         left, right = _range_of_mean(expression.left), _range_of_mean(expression.right)
-        return known & _joined_ranges(expression.operation, (left, right))
+        return interval & _joined_ranges(expression.operation, (left, right))
     if isinstance(expression, Apply):
         if get_unary(expression.operation).of_scalar == "identity":
-            return known & _range_of_mean(expression.operand)
+            return interval & _range_of_mean(expression.operand)
         if expression.operation == "neg":
             below = _range_of_mean(expression.operand)
-            return known & Interval(-below.high, -below.low)
-    return known
+            return interval & Interval(-below.high, -below.low)
+    return interval
 
 
 def _range_of_atom(positive: Names, atom: AtomOrConstant) -> Interval:

@@ -62,8 +62,8 @@ class Term(_Text):
 
     def __post_init__(self) -> None:
         if self.reduction not in POSITION_REDUCTIONS:
-            known = ", ".join(POSITION_REDUCTIONS)
-            raise FormulaError(f"a formula reduces its blocks by {known}, not {self.reduction!r}")
+            names = ", ".join(POSITION_REDUCTIONS)
+            raise FormulaError(f"a formula reduces its blocks by {names}, not {self.reduction!r}")
         if depth(self.expression) > MAX_DEPTH:
             raise FormulaError(f"the expression is deeper than {MAX_DEPTH} levels; shorten it")
         object.__setattr__(self, "text", f"{self.reduction}({self.expression})")

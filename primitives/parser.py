@@ -81,8 +81,8 @@ class _Reader:
         sign = -1 if self.scan.accept("-") else 1
         formula = self._number(1)
         if self.scan.token:
-            found = shown(self.scan.token)
-            raise self.scan.error(f"expected the end of the formula, found {found}")
+            token = shown(self.scan.token)
+            raise self.scan.error(f"expected the end of the formula, found {token}")
         return formula.with_sign(sign * formula.sign)
 
     def _number(self, level: int) -> Formula:
@@ -173,9 +173,9 @@ def _not_a_term(name: str, opens: bool) -> str:
         return f"{name} works inside a block; reduce its result, as in sum({name}(...))"
     if not name.isidentifier():
         return f"expected sum(...), another reduction or a column, found {shown(name)}"
-    known = [*POSITION_REDUCTIONS, *OUTER, *JOINS]
+    words = [*POSITION_REDUCTIONS, *OUTER, *JOINS]
     what = "reduction or operation on terms" if opens else "column"
-    return f"no {what} is called {name!r}; {did_you_mean(name, known)}"
+    return f"no {what} is called {name!r}; {did_you_mean(name, words)}"
 
 
 _TOKEN = re.compile(

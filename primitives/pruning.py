@@ -148,9 +148,9 @@ def check_term(term: Term, rules: Collection[str] = DEFAULT_RULES) -> Rejected |
     expression = drop_dead(term.expression)
     if expression is None:
         return rejection("both-disconnected") if "both-disconnected" in active else None
-    found = check_expression(expression, active)
-    if found is not None:
-        return found
+    rejected = check_expression(expression, active)
+    if rejected is not None:
+        return rejected
     return next((rejection(name) for name in _at_the_top(expression) if name in active), None)
 
 
@@ -162,10 +162,10 @@ def check_expression(
         below = check_expression(child, rules)
         if below is not None:
             return below
-    for found in rewrites(expression):
+    for rewrite in rewrites(expression):
         # The replacement must not be longer, or it might lie outside a bounded space.
-        if found.rule in rules and not _is_longer(found.result, expression):
-            return rejection(found.rule)
+        if rewrite.rule in rules and not _is_longer(rewrite.result, expression):
+            return rejection(rewrite.rule)
     if isinstance(expression, Combine):
         for name in _in_binary(expression):
             if name in rules:
@@ -213,8 +213,8 @@ def has_zero_mean(expression: Expression) -> bool:
     """Whether the mean over each tensor is zero for all tensors (negated or not)."""
     while isinstance(expression, Apply) and expression.operation == "neg":
         expression = expression.operand
-    known = facts(expression)
-    return dict(known.steady).get("mean") == 0.0 or known.interval == _ZERO
+    about = facts(expression)
+    return dict(about.steady).get("mean") == 0.0 or about.interval == _ZERO
 
 
 def _is_longer(result: Expression | None, than: Expression) -> bool:

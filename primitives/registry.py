@@ -82,10 +82,10 @@ _RESERVED = (frozenset(POSITION_REDUCTIONS) | frozenset(SIZES)) - {"mean"}
 
 def unary(*, latex: str, sympy: Symbolic | None = None, **traits: Any) -> Callable[[Body], Unary]:
     """Declare a unary primitive: the decorated body becomes a probed, registered `Unary`."""
-    known = [field.name for field in fields(Traits)]
+    names = [field.name for field in fields(Traits)]
     for name in traits:
-        if name not in known:
-            raise DeclarationError(f"no property is called {name!r}; {did_you_mean(name, known)}")
+        if name not in names:
+            raise DeclarationError(f"no property is called {name!r}; {did_you_mean(name, names)}")
 
     def declare(body: Body) -> Unary:
         name = _fresh_name(body)
@@ -136,16 +136,16 @@ def forget(name: str) -> None:
 
 def forget_module(module: str) -> None:
     """Remove the primitives that a module of the user's declared."""
-    known: list[Unary | Binary] = [*_unaries.values(), *_binaries.values()]
-    for one in known:
-        if one.body.__module__ == module:
-            forget(one.name)
+    declared: list[Unary | Binary] = [*_unaries.values(), *_binaries.values()]
+    for primitive in declared:
+        if primitive.body.__module__ == module:
+            forget(primitive.name)
 
 
 def foreign() -> dict[str, tuple[Unary | Binary, str]]:
     """The primitives that are not of this package, by name, with digests of their source."""
-    known: dict[str, Unary | Binary] = {**_unaries, **_binaries}
-    return {name: (known[name], digest) for name, digest in _origins.items()}
+    declared: dict[str, Unary | Binary] = {**_unaries, **_binaries}
+    return {name: (declared[name], digest) for name, digest in _origins.items()}
 
 
 def adopt(primitive: Unary | Binary, digest: str) -> None:
@@ -167,9 +167,9 @@ def _add(primitive: Unary | Binary, digest: str | None = None) -> None:
 
 def source_digest(body: Body) -> str:
     """SHA-256 of the file that declares the body, else of its source, else of its byte code."""
-    for found in (sys.modules.get(body.__module__), body):
+    for owner in (sys.modules.get(body.__module__), body):
         try:
-            return hashlib.sha256(inspect.getsource(found).encode()).hexdigest()  # type: ignore[arg-type]
+            return hashlib.sha256(inspect.getsource(owner).encode()).hexdigest()  # type: ignore[arg-type]
         except (OSError, TypeError):
             continue
     code = body.__code__
@@ -197,15 +197,15 @@ logger = logging.getLogger(__name__)
 @lru_cache(maxsize=1)
 def load_entry_points() -> None:
     """Load every plug-in, once; one that fails is named, and what it declared is removed."""
-    for found in sorted(entry_points(group=GROUP), key=lambda one: (one.value, one.name)):
+    for point in sorted(entry_points(group=GROUP), key=lambda of: (of.value, of.name)):
         before = {*UNARIES, *BINARIES}
         try:
-            found.load()
+            point.load()
         except (Exception, SystemExit) as error:  # whatever the plug-in's module does
             for name in {*UNARIES, *BINARIES} - before:
                 forget(name)
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            logger.warning("plug-in %s is ignored: %s", found.name, reason[:300])
+            logger.warning("plug-in %s is ignored: %s", point.name, reason[:300])
 
 
 Doubles = NDArray[np.float64]

@@ -36,14 +36,14 @@ def rewrites(expression: Expression) -> tuple[Rewrite, ...]:
         return ()  # identity is harmless: it is dropped, not pruned
     operand = expression.operand
     made = (find(primitive, operand, facts(operand)) for find in _FINDERS)
-    return tuple(found for found in made if found is not None)
+    return tuple(rewrite for rewrite in made if rewrite is not None)
 
 
 on_change(rewrites.cache_clear)
 
 
-def _degenerate_scalar(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    if known.kind is not Kind.SCALAR or not reads_whole_tensor(primitive):
+def _degenerate_scalar(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
+    if about.kind is not Kind.SCALAR or not reads_whole_tensor(primitive):
         return None
     if primitive.of_scalar == "identity":
         return Rewrite("degenerate-scalar", operand)
@@ -53,25 +53,25 @@ def _degenerate_scalar(primitive: Unary, operand: Expression, known: Facts) -> R
     return Rewrite("degenerate-scalar", None) if is_constant else None
 
 
-def _conflict(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _conflict(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """The operation ignores negatives, and the operand has only negatives."""
-    is_cut = primitive.traits.blind is Blind.NEGATIVE and known.interval.high <= 0
+    is_cut = primitive.traits.blind is Blind.NEGATIVE and about.interval.high <= 0
     return Rewrite("conflict", None) if is_cut else None
 
 
-def _constant(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    is_fixed = primitive.name in dict(known.steady)
-    is_flat = primitive.traits.gives is Gives.SAME and image(primitive, known).is_point
+def _constant(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
+    is_fixed = primitive.name in dict(about.steady)
+    is_flat = primitive.traits.gives is Gives.SAME and image(primitive, about).is_point
     return Rewrite("constant", None) if is_fixed or is_flat else None
 
 
-def _inverse_of_zeros(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _inverse_of_zeros(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """1/0 is the guard's epsilon: the score would count zeros in units of 1e9."""
     is_guarded = primitive.traits.jumps_at_zero and primitive.traits.blind is None
-    return Rewrite("inverse-of-zeros", None, False) if is_guarded and known.has_zeros else None
+    return Rewrite("inverse-of-zeros", None, False) if is_guarded and about.has_zeros else None
 
 
-def _inverse_pair(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _inverse_pair(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """f undoes g: f(g(x)) is x, or |x| or max(x, 0) if g ignores the rest of x."""
     if not isinstance(operand, Apply):
         return None
@@ -95,13 +95,13 @@ def _inverse_pair(primitive: Unary, operand: Expression, known: Facts) -> Rewrit
     return None
 
 
-def _no_effect(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _no_effect(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     fixes = primitive.traits.fixes
-    is_fixed = fixes is not None and known.interval in fixes
+    is_fixed = fixes is not None and about.interval in fixes
     return Rewrite("no-effect", operand) if is_fixed else None
 
 
-def _absorbed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _absorbed(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """The operation before changes only what this one ignores."""
     if not isinstance(operand, Apply):
         return None
@@ -115,7 +115,7 @@ def _absorbed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | 
     return Rewrite("absorbed", Apply(primitive.name, operand.operand)) if is_absorbed else None
 
 
-def _renamed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _renamed(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """A chain that is another primitive by definition, or a primitive with two names."""
     own = primitive.traits.defined_as
     if own is not None and len(own.chain) == 1:
@@ -131,10 +131,10 @@ def _renamed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | N
     return None
 
 
-def _mirrored(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _mirrored(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """f(x) = -x on this operand, or f is odd and the sign comes out in front."""
     mirrors = primitive.traits.mirrors
-    if mirrors is not None and known.interval in mirrors:
+    if mirrors is not None and about.interval in mirrors:
         return Rewrite("equivalent", Apply("neg", operand))
     if not isinstance(operand, Apply) or operand.operation != "neg":
         return None
@@ -143,7 +143,7 @@ def _mirrored(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | 
     return None
 
 
-def _swapped(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _swapped(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """|f(x)| = f(|x|) for an odd f that keeps the sign: abs inside is canonical."""
     if primitive.traits.mirrors is None or not isinstance(operand, Apply):
         return None
@@ -155,18 +155,18 @@ def _swapped(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | N
     return Rewrite("equivalent", Apply(inner.name, Apply(primitive.name, operand.operand)))
 
 
-def _shortened(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _shortened(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """A named chain g, h in which h, or the operand's last operation, is redundant here."""
     own = primitive.traits.defined_as
-    if own is None or len(own.chain) != 2 or known.interval not in own.domain:
+    if own is None or len(own.chain) != 2 or about.interval not in own.domain:
         return None
     first, last = get_unary(own.chain[0]), get_unary(own.chain[1])
-    is_exact = known.interval.width <= own.exact_width
+    is_exact = about.interval.width <= own.exact_width
     inside = Apply(first.name, operand)
-    found = _no_effect(last, inside, facts(inside)) or _mirrored(last, inside, facts(inside))
-    if found is not None:
-        return Rewrite("equivalent", found.result, is_exact)
-    absorbed = _absorbed(first, operand, known)
+    rewrite = _no_effect(last, inside, facts(inside)) or _mirrored(last, inside, facts(inside))
+    if rewrite is not None:
+        return Rewrite("equivalent", rewrite.result, is_exact)
+    absorbed = _absorbed(first, operand, about)
     if absorbed is not None and absorbed.result is not None:
         return Rewrite("equivalent", Apply(last.name, absorbed.result), is_exact)
     return None
@@ -192,9 +192,9 @@ def _spelled_out(expression: Apply) -> Apply:
     return Apply(definition.chain[-1], source)
 
 
-def _rescaled_mean(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
+def _rescaled_mean(primitive: Unary, operand: Expression, about: Facts) -> Rewrite | None:
     """A sum of non-negatives is the mean times the element count: not exact between shapes."""
-    is_sum = primitive.traits.grows == 1.0 and known.interval in NON_NEGATIVE
+    is_sum = primitive.traits.grows == 1.0 and about.interval in NON_NEGATIVE
     return Rewrite("rescaled-mean", Apply("mean", operand), False) if is_sum else None
 
 

@@ -61,9 +61,9 @@ def _rejected(unaries: int, same_statistic: bool, rules: frozenset[str]) -> Coun
             for b, m in _classes(right, unaries, rules):
                 for operation in BINARIES:
                     # Whether two chains cancel does not follow from their classes: counted below.
-                    found = check_term(Term("sum", Combine(operation, a, b)), rules - {"cancels"})
-                    if found is not None:
-                        rejected[found.rule] += n * m
+                    answer = check_term(Term("sum", Combine(operation, a, b)), rules - {"cancels"})
+                    if answer is not None:
+                        rejected[answer.rule] += n * m
         if left == right and "cancels" in rules:
             rejected["cancels"] += _cancelling(left, unaries, rules)
     return rejected
@@ -99,9 +99,9 @@ def _class_of(written: Expression, rules: frozenset[str]) -> object:
     expression = drop_dead(written)
     if expression is None:
         return "disconnected"
-    found = check_expression(expression, rules)
-    if found is not None:
-        return found.rule
+    rejected = check_expression(expression, rules)
+    if rejected is not None:
+        return rejected.rule
     on_its_own = check_term(Term("sum", expression), rules)
     return facts(expression).kind, has_zero_mean(expression), on_its_own
 

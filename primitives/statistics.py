@@ -83,7 +83,7 @@ def get_statistic(name: str) -> Statistic:
 
 def gradient_statistics() -> frozenset[str]:
     """The names of the statistics that need a backward pass."""
-    return frozenset(name for name, one in _statistics.items() if one.is_gradient)
+    return frozenset(name for name, statistic in _statistics.items() if statistic.is_gradient)
 
 
 def forget_statistic(name: str) -> None:

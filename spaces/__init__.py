@@ -65,8 +65,8 @@ def _load_plugins() -> None:
     """Know the spaces of the entry-point group `lpzero.spaces`: a space, several, or a module."""
 
     def take(name: str, offered: Any) -> None:
-        found = getattr(offered, "SPACES", offered)
-        for space in found if isinstance(found, (tuple, list)) else (found,):
+        declared = getattr(offered, "SPACES", offered)
+        for space in declared if isinstance(declared, (tuple, list)) else (declared,):
             if not isinstance(space, Space):
                 raise TypeError(f"{type(space).__name__} is not a space")
             if space.name in _SPACES:

@@ -38,16 +38,16 @@ def load_group(group: str, take: Callable[[str, Any], None]) -> None:
 
     One that fails, or that `take` refuses, is logged in one line and left out.
     """
-    for found in sorted(entry_points(group=group), key=lambda one: (package_of(one), one.name)):
+    for point in sorted(entry_points(group=group), key=lambda of: (package_of(of), of.name)):
         try:
-            take(found.name, found.load())
+            take(point.name, point.load())
         except (Exception, SystemExit) as error:  # whatever the plug-in's module does
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             logger.warning(
-                "plug-in %s of %s is ignored: %s", found.name, package_of(found), reason[:300]
+                "plug-in %s of %s is ignored: %s", point.name, package_of(point), reason[:300]
             )
 
 
-def package_of(found: EntryPoint) -> str:
+def package_of(point: EntryPoint) -> str:
     """The package that offers the entry point."""
-    return found.dist.name if found.dist is not None else "an unknown package"
+    return point.dist.name if point.dist is not None else "an unknown package"

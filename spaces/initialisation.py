@@ -42,8 +42,8 @@ class DrawnAs(NamedTuple):
 
 def drawn_as(weight: Tensor) -> DrawnAs | None:
     """What the weight was drawn as; None unless it was drawn by name and is still as drawn."""
-    found, version = getattr(weight, _DRAWN_AS, (None, None))
-    return found if weight._version == version else None
+    name, version = getattr(weight, _DRAWN_AS, (None, None))
+    return name if weight._version == version else None
 
 
 def allocate(

@@ -18,7 +18,7 @@ from pathlib import Path
 from spaces.errors import MemoryLimitError
 
 VARIABLE = "LPZERO_MEMORY"
-NOT_ENOUGH = "not enough memory: give a smaller batch or model, or fewer jobs"
+NOT_ENOUGH = "not enough memory: give a smaller --chunk, batch or model, or fewer jobs"
 # Torch's allocators, those of C++ and of threads, and the loader of libraries have no class for it.
 _FAILURES = (
     "allocate memory",

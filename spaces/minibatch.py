@@ -172,12 +172,12 @@ class Minibatch:
 
     def to_json(self) -> dict[str, Any]:
         """The choice as JSON values, without what is not chosen."""
-        found: dict[str, Any] = {"inputs": self.inputs, "length": self.length}
+        fields: dict[str, Any] = {"inputs": self.inputs, "length": self.length}
         if self.corpus is not None:
-            found |= {"corpus": self.corpus.digest, "corpus_path": self.corpus.path}
+            fields |= {"corpus": self.corpus.digest, "corpus_path": self.corpus.path}
         if self.tokenizer is not None:
-            found |= {"tokenizer": self.tokenizer.digest, "tokenizer_path": self.tokenizer.path}
-        return {name: value for name, value in found.items() if value is not None}
+            fields |= {"tokenizer": self.tokenizer.digest, "tokenizer_path": self.tokenizer.path}
+        return {name: value for name, value in fields.items() if value is not None}
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Minibatch:

@@ -96,5 +96,5 @@ class WeightSharing(ABC, Generic[A]):
 
     def branches(self, block: nn.Module) -> list[nn.Module]:
         """The block's modules whose output is added to its input: what stochastic depth drops."""
-        found = dict(block.named_children())
-        return [found["attention"], found["feed_forward"]]
+        children = dict(block.named_children())
+        return [children["attention"], children["feed_forward"]]

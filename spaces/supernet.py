@@ -67,8 +67,8 @@ class Supernet(nn.Module, Generic[A]):
             inherited |= self._fresh_statistics(model)
         named = {f"model.{name}": tensor for name, tensor in inherited.items()}
         with _training_norms(model, None) if is_training else nullcontext():
-            found: T = torch.func.functional_call(_Around(model), named, (function,))
-        return found
+            result: T = torch.func.functional_call(_Around(model), named, (function,))
+        return result
 
     def inherited(self, arch: A) -> State:
         """The architecture's parameters and buffers by name: views of the supernet's.
@@ -78,12 +78,12 @@ class Supernet(nn.Module, Generic[A]):
         model = self._skeleton(arch)
         whole = dict(self.largest.named_parameters()) | dict(self.largest.named_buffers())
         sources = self.sharing.source(arch)
-        found = {}
+        parts = {}
         for name, part in (*model.named_parameters(), *model.named_buffers()):
             of = whole[source_name(name, sources)]
             boxes = self.sharing.boxes(name, tuple(of.shape), tuple(part.shape))
-            found[name] = of[boxes[0]] if len(boxes) == 1 else torch.cat([of[b] for b in boxes], -1)
-        return found
+            parts[name] = of[boxes[0]] if len(boxes) == 1 else torch.cat([of[b] for b in boxes], -1)
+        return parts
 
     def subnet(self, arch: A, state: State | None = None) -> Any:
         """A separate model with copies of the inherited weights, in eval mode."""

@@ -62,8 +62,8 @@ class EndWeight:
 def ends_of(model: nn.Module) -> Mapping[str, Sequence[EndWeight]]:
     """What the model's method `ends` gives: the weights of each end; nothing without the method."""
     named = getattr(model, "ends", None)
-    found: Mapping[str, Sequence[EndWeight]] = named() if ismethod(named) else {}
-    return found
+    ends: Mapping[str, Sequence[EndWeight]] = named() if ismethod(named) else {}
+    return ends
 
 
 def table(parameter: Tensor) -> EndWeight:

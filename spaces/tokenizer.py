@@ -45,23 +45,23 @@ class Tokenizer:
     def ids(self, text: bytes, vocabulary: int) -> NDArray[np.int64]:
         """The token ids (n,) of the text, all below the vocabulary."""
         if self.path is None:
-            known = self.digest[:12]
+            digest = self.digest[:12]
             raise BatchError(
-                f"this needs the tokenizer with SHA-256 {known}...; give it with --tokenizer"
+                f"this needs the tokenizer with SHA-256 {digest}...; give it with --tokenizer"
             )
         if hashlib.sha256(_read(self.path)).hexdigest() != self.digest:
             raise BatchError(
                 f"tokenizer {self.path} has changed since it was first used; restore it, or start"
                 " anew"
             )
-        found = _encoded(self.path, text)
-        largest = int(found.max(initial=-1))
+        encoded = _encoded(self.path, text)
+        largest = int(encoded.max(initial=-1))
         if largest >= vocabulary:
             raise BatchError(
                 f"tokenizer {self.path} gives token {largest}; these models know {vocabulary:,}"
                 " tokens"
             )
-        return found
+        return encoded
 
 
 def windows(ids: NDArray[np.int64], shape: tuple[int, int], seed: int) -> NDArray[np.int64]:
@@ -120,12 +120,12 @@ _MOST_GROWTH = 64  # times, of the text by all replacements together
 def _parsed(path: str) -> dict[str, Any]:
     """The JSON object in the file."""
     try:
-        found = parse_json(_read(path), path)
+        document = parse_json(_read(path), path)
     except UntrustedError as error:
         raise BatchError(f"tokenizer {path} is not a tokenizer.json: it {error.strerror}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise BatchError(f"tokenizer {path} is not a tokenizer.json: it is not an object")
-    return found
+    return document
 
 
 def _growth(normalizer: Any) -> float:

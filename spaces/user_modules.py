@@ -129,19 +129,19 @@ def accept(names: Iterable[str]) -> None:
 
 def restore(module: UserModule) -> ModuleType:
     """The module, run from its text where this process does not have it: for workers."""
-    known = _LOADED.get(module.name)
-    if known is not None and known.digest == module.digest:
+    loaded = _LOADED.get(module.name)
+    if loaded is not None and loaded.digest == module.digest:
         return sys.modules[module.name]
-    if known is not None:
+    if loaded is not None:
         _forget(module.name)
     return _run(module)
 
 
 def _run_file(path: Path, name: str | None = None) -> ModuleType:
     where = path.absolute()
-    for known in _LOADED.values():
-        if known.path == str(where):
-            return sys.modules[known.name]
+    for loaded in _LOADED.values():
+        if loaded.path == str(where):
+            return sys.modules[loaded.name]
     try:
         text = read_regular(where, _LARGEST)
     except FileNotFoundError:
@@ -151,19 +151,19 @@ def _run_file(path: Path, name: str | None = None) -> ModuleType:
     return _run(UserModule(name or _free_name(where), str(where), text))
 
 
-def _run(found: UserModule) -> ModuleType:
-    path = Path(found.path)
+def _run(user_module: UserModule) -> ModuleType:
+    path = Path(user_module.path)
     _see(path.parent)
-    spec = spec_from_file_location(found.name, found.path)
+    spec = spec_from_file_location(user_module.name, user_module.path)
     assert spec is not None, "a .py file has a loader"
     module = module_from_spec(spec)
-    sys.modules[found.name] = module
-    _LOADED[found.name] = found
-    _RUNNING.append(found.name)
+    sys.modules[user_module.name] = module
+    _LOADED[user_module.name] = user_module
+    _RUNNING.append(user_module.name)
     try:
-        exec(_code(found), module.__dict__)  # noqa: S102 (the user's own code, as import runs it)
+        exec(_code(user_module), module.__dict__)  # noqa: S102 (the user's own code, as import runs it)
     except (Exception, SystemExit) as error:  # whatever the user's code does
-        _forget(found.name)
+        _forget(user_module.name)
         raise UserCodeError(f"{path.name} fails: {_reason(error)}") from error
     finally:
         _RUNNING.pop()
@@ -176,12 +176,12 @@ def _forget(name: str) -> None:
         callback(name)
 
 
-def _code(found: UserModule) -> CodeType:
+def _code(user_module: UserModule) -> CodeType:
     # The text is what was read, here or in another process: the file may differ by now.
-    text = found.text.decode("utf-8", errors="replace")
+    text = user_module.text.decode("utf-8", errors="replace")
     lines = text.splitlines(keepends=True)
-    linecache.cache[found.path] = (len(text), None, lines, found.path)
-    return compile(found.text, found.path, "exec")
+    linecache.cache[user_module.path] = (len(text), None, lines, user_module.path)
+    return compile(user_module.text, user_module.path, "exec")
 
 
 def _free_name(path: Path) -> str:
@@ -236,14 +236,14 @@ def find(address: str, kind: type[Any], what: str) -> Any:
         module = _given(module_name)
     if module is None:
         raise NotGivenError(address)
-    found = vars(module).get(attribute)
-    if found is None:
+    attribute_value = vars(module).get(attribute)
+    if attribute_value is None:
         offered = [name for name, value in vars(module).items() if isinstance(value, kind)]
         public = sorted(name for name in offered if not name.startswith("_"))
         raise UnknownNameError(f"{what} in {module_name}", attribute, public)
-    if not isinstance(found, kind):
-        raise UserCodeError(f"{address} is a {type(found).__name__}, expected a {what}")
-    return found
+    if not isinstance(attribute_value, kind):
+        raise UserCodeError(f"{address} is a {type(attribute_value).__name__}, expected a {what}")
+    return attribute_value
 
 
 def _given(name: str) -> ModuleType | None:
@@ -253,13 +253,13 @@ def _given(name: str) -> ModuleType | None:
     stored, and workers have another working folder than their driver.
     """
     if not _is_path(name):
-        found = sys.modules.get(name)
-        if found is None and name in _IMPORTED:
+        module = sys.modules.get(name)
+        if module is None and name in _IMPORTED:
             return load(name)
-        return found if isinstance(found, ModuleType) else None
+        return module if isinstance(module, ModuleType) else None
     where = user_path(name)
-    by_path = [known for known in _LOADED.values() if known.path == str(where.absolute())]
-    by_name = [known for known in _LOADED.values() if Path(known.path).name == where.name]
+    by_path = [loaded for loaded in _LOADED.values() if loaded.path == str(where.absolute())]
+    by_name = [loaded for loaded in _LOADED.values() if Path(loaded.path).name == where.name]
     return sys.modules[(by_path or by_name)[-1].name] if by_name else None
 
 
@@ -286,11 +286,12 @@ def find_space(address: str) -> Space[Any]:
 
 def remember_space(address: str, space: Space[Any]) -> None:
     """Know the space by its own name from now on, too."""
-    known = _SPACES.get(space.name)
-    if known is not None and known[1] != space and known[0] != space.name:  # given as an object
+    earlier = _SPACES.get(space.name)
+    # One that was given as an object has its own name as its address.
+    if earlier is not None and earlier[1] != space and earlier[0] != space.name:
         raise UserCodeError(
-            f"{known[0]} and {address} are different spaces, both called {space.name}: give one of"
-            " them another name="
+            f"{earlier[0]} and {address} are different spaces, both called {space.name}: give one"
+            " of them another name="
         )
     _SPACES[space.name] = address, space
 
@@ -307,5 +308,5 @@ def given_spaces() -> list[Space[Any]]:
 
 def address_of(space: Space[Any]) -> str:
     """What `spaces.get` takes to find the space in another process: its address or its name."""
-    known = _SPACES.get(space.name)
-    return space.name if known is None else known[0]
+    remembered = _SPACES.get(space.name)
+    return space.name if remembered is None else remembered[0]

@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report"}
 MAY_IMPORT["verbs"] = MAY_IMPORT["dashboard"] | {"dashboard", "downloads", "hf", "trackers"}
 MAY_IMPORT["python"] = MAY_IMPORT["verbs"] | {"verbs"}
+MAY_IMPORT["optuna"] = MAY_IMPORT["python"] | {"python"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}
 
@@ -86,7 +87,6 @@ RUNS_CODE = {
     "lpzero/search/evaluators.py": {"spaces.load"},
     "spaces/__init__.py": {"load_address"},
     "spaces/tables/project_file.py": {"spaces.load"},
-    "spaces/tables/table.py": {"spaces.load"},
     "spaces/user_modules.py": {"exec"},
 }
 _RUNNING = {"exec", "eval", *(call for calls in RUNS_CODE.values() for call in calls)}

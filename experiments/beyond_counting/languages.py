@@ -25,7 +25,8 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.cli.output import note
-from lpzero.discover.objective import MEMBERS, order_of, rank_mean
+from lpzero.discover.objective import order_of, rank_mean
+from lpzero.discover.shared_levels import MEMBERS
 from lpzero.judgement.correlation import agreement, spearman, spearman_many, within_spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge

@@ -4,7 +4,8 @@
 
 For every table and split: the levels of `--choose nested`, cross-validated on train and valid, and
 the winner of the level taken (no evolution: it replaces a winner only where the valid rows say so)
-and the predictor beside it.
+and the predictor beside it. How the winner of every level tests is kept too: the summary says what
+the simplest level within fewer standard errors of the best would have been worth.
 Beside it stand, chosen on the same rows, the best counter, the best count, and the rule `stable`:
 the best on train and valid of the products that a beam search of stable terms finds on train and
 whose scores repeat at 0.998. A row is kept as soon as it is there: a stopped run continues.
@@ -47,6 +48,7 @@ TABLES = (
 )  # fmt: skip
 RIVALS = ("counter", "count", "stable")
 TIE = 0.003  # differences below it mean nothing
+OTHER_ERRORS = (0, 0.25, 0.5)  # within how many errors of the best; the rule's own are 1
 
 
 class Choosers(NamedTuple):
@@ -144,10 +146,18 @@ def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
         "counter": counter[1],
         "count": count.scores,
     }
+    levels = {}
+    for line, level in zip(choice.lines, view.levels, strict=True):
+        [best] = level.best(hidden.targets, rows, 1)
+        levels[line.level] = (line.behind, line.behind_error, level.scores(best))
     if choosers.stable is not None:
         scores["stable"] = choose_stable(choosers.stable, hidden.targets, parts.train, rows)
     test = parts.open_test()
     tested = {name: spearman(of[test], table.targets[test]) for name, of in scores.items()}
+    by_level = {
+        name: (behind, error, spearman(of[test], table.targets[test]))
+        for name, (behind, error, of) in levels.items()
+    }
     return {
         "level": choice.level.name,
         "expected": choice.line.rho,
@@ -155,8 +165,16 @@ def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
         "formula": str(formula),
         "best_counter": counter[0],
         "best_count": str(count.formula),
+        "levels": by_level,
         **tested,
     }
+
+
+def within(row: Row, errors: float) -> float:
+    """The test rho of the simplest level within so many standard errors of the best."""
+    return next(
+        float(rho) for behind, error, rho in row["levels"].values() if behind <= errors * error
+    )
 
 
 def on_split(fitness: TableFitness, hidden: Any, parts: Split, rows: Any) -> TableFitness:
@@ -190,6 +208,10 @@ def summary(table: Table, rows: Sequence[Row]) -> Row:
     for rule in ("nested", "predictor", *RIVALS):
         if rows and rule in rows[0]:
             line[rule] = round(float(np.median([row[rule] for row in rows])), 3)
+    for errors in OTHER_ERRORS:
+        if rows and "levels" in rows[0]:
+            median = np.median([within(row, errors) for row in rows])
+            line[f"{errors:g} errors"] = round(float(median), 3)
     line["expected"] = round(float(np.median([row["expected"] for row in rows])), 3)
     for rival in RIVALS:
         if rows and rival in rows[0]:

@@ -1,10 +1,15 @@
-"""What sizes alone say of three tables of decoders: over all rows, and among decoders alike.
+"""What sizes say of three tables of decoders: over all rows, and among decoders alike.
 
 python -m experiments.decoders.run
+python -m experiments.decoders.run --within openlm
 
 For every counter and the best count: rho over all rows, the pairs of equal depth and width that it
 orders as the targets do (a tie is half a pair), and on openlm rho within equal batches. The best
-count is found on the train and valid rows of split 0, and its rho on the test rows is printed too.
+count is found on the train and valid rows of split 0, and its rho on the test rows is printed too;
+then the median of that over 20 splits.
+
+With --within, what is discovered on the other groups of equal depth and width orders the pairs of
+each fold of groups left out, beside the best count of the same rows; networks are read.
 """
 
 from __future__ import annotations
@@ -17,8 +22,11 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
-from lpzero.cli.options import data_option
-from lpzero.judgement.correlation import pairs_within, within_spearman
+from lpzero.arrays import FloatArray, LabelArray
+from lpzero.cli.options import cache_option, data_option
+from lpzero.discover.discovery import Campaign
+from lpzero.discover.levels import choose_level, row_folds
+from lpzero.judgement.correlation import pairs_within, spearman, within_spearman
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.formula_rivals import best_count
@@ -52,12 +60,77 @@ def rows(table: Table) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def median_of_count(table: Table, splits: int = 20) -> float:
+    """The median over splits of the best count's rho on test rows."""
+    found = []
+    for seed in range(splits):
+        parts = split(table, seed)
+        count = best_count(table, np.sort(np.concatenate([parts.train, parts.valid])))
+        test = parts.open_test()
+        found.append(spearman(count.scores[test], table.targets[test]))
+    return float(np.median(found))
+
+
+def within(name: str, cache: str | None, data: str | None) -> Iterator[dict[str, Any]]:
+    """A row for the formula and one for the best count: held-out pairs, and their difference."""
+    table = load(name, data)
+    groups = table.groups(DEPTH_WIDTH)
+    campaign = Campaign(name, choose="nested", unaries=1, cache=cache, data=data)
+    (fitness,) = campaign.objective.tables_fitness
+    every, units = np.arange(len(table)), groups.tolist()
+    scores = {"formula": np.zeros(len(table)), BEST_COUNT: np.zeros(len(table))}
+    levels = []
+    (folds,) = row_folds(every, units, 0)
+    for known, left_out in folds:
+        choice = choose_level(fitness.levels, table.targets, known, units, 0)
+        assert choice is not None, "counters differ"
+        product = choice.level.best(table.targets, known, 1)[0]
+        scores["formula"][left_out] = choice.level.scores(product)[left_out]
+        scores[BEST_COUNT][left_out] = best_count(table, known).scores[left_out]
+        levels.append(choice.chosen)
+    ordered = {name: _pairs_by_group(of, table.targets, groups) for name, of in scores.items()}
+    n = ordered[BEST_COUNT][:, 1].sum()
+    difference = ordered["formula"][:, 0] - ordered[BEST_COUNT][:, 0]
+    drawn = np.random.default_rng(0).integers(len(difference), size=(2000, len(difference)))
+    shares = difference[drawn].sum(axis=1) / ordered[BEST_COUNT][:, 1][drawn].sum(axis=1)
+    low, high = np.percentile(shares, [2.5, 97.5])
+    for kind, pairs in ordered.items():
+        row = {"": kind, "pairs ordered": f"{pairs[:, 0].sum():g} of {n:g}"}
+        if kind == "formula":
+            row["levels"] = ", ".join(levels)
+            row["difference in the share"] = (
+                f"{difference.sum() / n:+.3f} ({low:+.3f} to {high:+.3f})"
+            )
+        yield row
+
+
+def _pairs_by_group(scores: FloatArray, targets: FloatArray, groups: LabelArray) -> FloatArray:
+    """Of each group with a pair (G, 2): the pairs ordered as the targets are, and all pairs."""
+    found = []
+    for label in np.unique(groups):
+        rows = groups == label
+        pairs = pairs_within(scores[rows], targets[rows], groups[rows])
+        if pairs is not None:
+            found.append((pairs.share * pairs.n, pairs.n))
+    return np.array(found)
+
+
 @click.command()
+@click.option(
+    "--within", "of_groups", help="A table: print what orders pairs of equal depth and width."
+)
+@cache_option
 @data_option
 @prints_measured
-def main(data: str | None) -> None:
-    """Print the counters of all three tables."""
+def main(of_groups: str | None, cache: str | None, data: str | None) -> None:
+    """Print the counters of all three tables, or what orders decoders of equal depth and width."""
+    if of_groups is not None:
+        columns = ("", "pairs ordered", "difference in the share", "levels")
+        print(markdown(list(within(of_groups, cache, data)), columns))
+        return
     print(markdown([row for name in TABLES for row in rows(load(name, data))], COLUMNS))
+    for name in TABLES:
+        print(f"best count on {name}, median of 20 splits: {median_of_count(load(name, data)):.3f}")
 
 
 if __name__ == "__main__":

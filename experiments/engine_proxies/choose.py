@@ -1,173 +1,191 @@
-"""The engine's own proxies, for encoders, decoders and both: how they are chosen.
+"""engine-decoder and engine-universal: chosen by what holds on tables left out.
 
-python -m experiments.engine_proxies.choose --splits 20 --jobs 2
+python -m experiments.engine_proxies.choose
 
-A beam search over products of terms that repeat, on all rows of flexibert (encoder), of gpt2-wt103
-(decoder), or of both together by the least regret (universal); then the best among products whose
-scores repeat with other seeds, and the twenty best of these as an ensemble. With --splits N the
-same rule chooses on train and valid of N splits, and test is opened once for each.
+The rule of `lpzero discover TABLE TABLE ... --choose nested` (lpzero/discover/shared_levels.py) on
+all rows of three tables of decoders, and of these and three more, of which sizes alone are read.
+Every table is also left out in turn: what is found on the others, at the level that all tables
+choose and at the one that the others choose, is scored on it beside its counters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
 
-from experiments.beyond_counting.languages import read
-from experiments.beyond_counting.searches import Data, repeated_logs
 from experiments.measured import prints_measured
+from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.options import cache_option, data_option, jobs_option
-from lpzero.cli.output import note
-from lpzero.discover.objective import MEMBERS, order_of
-from lpzero.discover.settings import STABLE as TERMS_STABLE
-from lpzero.judgement.correlation import agreement, spearman, within_spearman
-from lpzero.judgement.measures import Across
-from lpzero.judgement.ranks import rank_many, rank_targets
-from lpzero.scores.formula_rivals import best_count, count_terms
-from lpzero.scores.products import Found, Searched, search, search_tables
-from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
-from lpzero.scores.values import Values
-from lpzero.sketches.store import Store, cache_folder
-from spaces.tables import Table, split
+from lpzero.discover.discovery import Campaign
+from lpzero.discover.levels import COUNT, RELIABLE, STABLE, ReliableTerms
+from lpzero.discover.objective import rank_mean
+from lpzero.discover.shared_levels import (
+    MEMBERS,
+    SharedChoice,
+    SharedLevel,
+    choose_shared,
+    reads_words,
+    shared_levels,
+)
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
+from lpzero.scores.formula_rivals import size_values
+from lpzero.scores.gaussian import NormalScale, normal_targets
+from lpzero.scores.predictor import ProcessOfRows, unlike
+from lpzero.scores.products import Found
+from lpzero.scores.terms import TermLanguage, shared_term_tables
+from spaces.tables import Table, load
 
+DECODERS = ("gpt2-wt103", "openlm", "transformer-xl")
 TABLES = {
-    "engine-encoder": ("flexibert",),
-    "engine-decoder": ("gpt2-wt103",),
-    "engine-universal": ("flexibert", "gpt2-wt103"),
+    "engine-decoder": DECODERS,
+    "engine-universal": (*DECODERS, "flexibert", "nano-gpt2", "nano-flexibert"),
 }
-STABLE = {"flexibert": 0.998, "gpt2-wt103": 0.999}  # of products
+READ_NETWORKS = ("engine-decoder",)
+COLUMNS = (
+    "table left out", "formula", "ensemble", "predictor", "level chosen without it",
+    "best counter", "best count of the others", "found without it",
+)  # fmt: skip
 
 
-class Side(NamedTuple):
-    """A table with its terms, their logarithms (T, A) with other seeds, and how far products of
-    them must repeat."""
+@dataclass(frozen=True)
+class Tables:
+    """Tables with all their rows, and the levels of the terms that they share."""
 
-    data: Data
-    terms: TermTable
-    repeated: FloatArray
-    stable: float = TERMS_STABLE
+    tables: Sequence[Table]
+    levels: Sequence[SharedLevel]
 
-    def searched(self, rows: IntArray) -> Searched:
-        targets = rank_targets(self.data.table.targets[rows])
-        return Searched(self.terms.logs[:, rows], targets)
+    @property
+    def targets(self) -> list[FloatArray]:
+        return [table.targets for table in self.tables]
+
+    @property
+    def rows(self) -> list[IntArray]:
+        return [np.arange(len(table)) for table in self.tables]
+
+    def choice(self) -> SharedChoice:
+        """The level that holds on tables left out."""
+        choice = choose_shared(self.levels, self.targets, self.rows)
+        assert choice is not None, "the tables have counters that differ"
+        return choice
+
+    def without(self, place: int) -> Tables:
+        """The other tables."""
+        kept = [i for i in range(len(self.tables)) if i != place]
+        levels = [SharedLevel(tuple(level.on[i] for i in kept)) for level in self.levels]
+        return Tables([self.tables[i] for i in kept], levels)
 
 
 @click.command()
-@click.option("--splits", default=0, show_default=True, help="Try the rule on so many splits.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/engine_proxies"))
 @jobs_option
 @cache_option
 @data_option
 @prints_measured
-def main(splits: int, out: Path, jobs: int, cache: str | None, data: str | None) -> None:
-    """Write the chosen formulas and print, with --splits, their held-out medians."""
-    store = Store(cache_folder(cache))
-    tables = {name: read.__wrapped__(name, store, jobs, data) for name in STABLE}
+def main(out: Path, jobs: int, cache: str | None, data: str | None) -> None:
+    """Write the chosen formulas and print what holds on each table left out."""
     found: dict[str, Any] = {}
     for name, names in TABLES.items():
-        sides = prepare([tables[table] for table in names])
-        every = [np.arange(len(side.data.table)) for side in sides]
-        chosen = choose(sides, every)
-        texts = [str(one.factors.formula(sides[0].terms, one.sign)) for one in chosen]
-        found[name] = {"tables": names, "formula": texts[0], "members": texts[:MEMBERS]}
-        note(f"{name}: {texts[0]}")
-        if splits:
-            found[name]["held_out"] = held_out(sides, splits)
-            for table, medians in found[name]["held_out"].items():
-                note(f"  {table}: " + ", ".join(f"{k} {v}" for k, v in medians.items()))
+        if name in READ_NETWORKS:
+            given = networks(names, jobs, cache, data)
+        else:
+            given = sizes([load(table, data) for table in names])
+        choice = given.choice()
+        best = choice.level.best(given.targets, given.rows, MEMBERS)
+        members = [str(choice.level.formula(product)) for product in best]
+        found[name] = {"tables": names, "members": members}
+        levels = [line.to_json() for line in choice.lines]
+        print(f"{name}: level {choice.chosen}\n")
+        print(markdown(levels, ("level", "n_terms", "rho", "error", "behind", "behind_error")))
+        lines = [left_out(given, choice.chosen, place) for place in range(len(names))]
+        print(markdown(lines, COLUMNS))
+        rhos = dict(zip(names, best[0].rhos, strict=True))
+        print(f"{members[0]}: on the rows it was chosen on {rhos}\n")
     out.mkdir(parents=True, exist_ok=True)
     files.write_json(out / "chosen.json", found)
     click.echo(out / "chosen.json")
 
 
-def prepare(tables: Sequence[Data]) -> list[Side]:
-    """The tables with the terms that all of them have and that repeat on each."""
-    both = [(Values(data.branches), Values(data.repeated)) for data in tables]
-    found = stable_term_tables(both, TermLanguage(), TERMS_STABLE)
-    return [
-        Side(data, terms, repeated_logs(terms, Values(data.repeated)), STABLE[data.table.name])
-        for data, terms in zip(tables, found, strict=True)
+def networks(names: Sequence[str], jobs: int, cache: str | None, data: str | None) -> Tables:
+    """The tables with terms of their networks: chains of one operation, and sizes."""
+    campaign = Campaign(names, choose="nested", unaries=1, jobs=jobs, cache=cache, data=data)
+    tables = [load(name, data) for name in names]
+    return Tables(tables, shared_levels(campaign.objective.shared_terms))
+
+
+def sizes(tables: Sequence[Table]) -> Tables:
+    """The tables with terms of sizes and counters alone; no network is built."""
+    names = [name for name in counters.names() if not counters.reads(name)]
+    values = [
+        size_values(table, {name: counters.score(name, table) for name in names})
+        for table in tables
     ]
+    terms = shared_term_tables(values, TermLanguage(statistics=()))
+    kept = np.array([not reads_words(term) for term in terms[0].terms])
+    ones = np.ones(int(kept.sum()))
+    reliable = [ReliableTerms(of.of(kept), ones, ones, frozenset(names)) for of in terms]
+    levels = [of for of in shared_levels(reliable) if of.name not in (STABLE, RELIABLE)]
+    return Tables(tables, levels)
 
 
-def choose(sides: Sequence[Side], rows: Sequence[IntArray]) -> list[Found]:
-    """The products that repeat on every table, best first by rho or by the least regret."""
-    searched = [side.searched(known) for side, known in zip(sides, rows, strict=True)]
-    across = Across()
-    if len(sides) > 1:
-        across = Across("regret", [search(*table)[0].value for table in searched])
-    found = list(search_tables(searched, across))
-    above = []
-    for side in sides:
-        scores, again = (
-            np.stack([one.factors.logs(logs) for one in found])
-            for logs in (side.terms.logs, side.repeated)
-        )
-        above.append(agreement(scores, again) - side.stable)
-    complexity = [one.factors.formula(sides[0].terms).complexity for one in found]
-    value = np.array([one.value for one in found])
-    return [found[i] for i in order_of(value, np.min(above, axis=0), complexity, 0.0)]
+def left_out(given: Tables, chosen: str, place: int) -> dict[str, Any]:
+    """What is found without the table of that place, on it and beside its counters."""
+    table, others = given.tables[place], given.without(place)
+    own = {level.name: level.on[place] for level in given.levels}
+
+    def found(name: str) -> list[Found]:
+        level = next(level for level in others.levels if level.name == name)
+        return list(level.best(others.targets, others.rows, MEMBERS))
+
+    def rho(scores: FloatArray) -> float:
+        return round(spearman(scores, table.targets), 4)
+
+    products = found(chosen)
+    scores = np.stack([own[chosen].scores(product) for product in products])
+    without = others.choice().chosen
+    counted = {name: rho(counters.score(name, table)) for name in counters.defined(table.space)}
+    best = max(counted, key=lambda name: counted[name])
+    return {
+        "table left out": table.name,
+        "formula": rho(scores[0]),
+        "ensemble": rho(rank_mean(scores)),
+        "predictor": rho(predicted(given, place, chosen, products[0])),
+        "level chosen without it": f"{without} {rho(own[without].scores(found(without)[0]))}",
+        "best counter": f"{best} {counted[best]}",
+        "best count of the others": rho(own[COUNT].scores(found(COUNT)[0])),
+        "found without it": f"`{own[chosen].formula(products[0])}`",
+    }
 
 
-def held_out(sides: Sequence[Side], splits: int) -> dict[str, Any]:
-    """Medians over splits on test rows: the formula, the ensemble, the best count, stability."""
-    rows: dict[str, list[dict[str, float]]] = {side.data.table.name: [] for side in sides}
-    for seed in range(splits):
-        parts = [split(side.data.table, seed) for side in sides]
-        known = [np.sort(np.concatenate([part.train, part.valid])) for part in parts]
-        chosen = choose(sides, known)[:MEMBERS]
-        counts = joint_count([side.data.table for side in sides], known)
-        for side, part, on, joint in zip(sides, parts, known, counts, strict=True):
-            table, test = side.data.table, part.open_test()
-            scores = np.stack([one.sign * one.factors.logs(side.terms.logs) for one in chosen])
-            again = chosen[0].sign * chosen[0].factors.logs(side.repeated)
-            found = {
-                "formula": scores[0],
-                "ensemble": rank_many(scores).mean(axis=0),
-                "count": best_count(table, on).scores,
-                "joint count": joint,
-            }
-            row = {"stability": float(agreement(scores[:1], again[np.newaxis])[0])}
-            for name, values in found.items():
-                row[name] = spearman(values[test], table.targets[test])
-                groups = table.groups("depth-width")[test]
-                within = within_spearman(values[test], table.targets[test], groups)
-                row[f"{name} within"] = np.nan if within is None else within.rho
-            rows[table.name].append(row)
-    return {name: _medians(of_table) for name, of_table in rows.items()}
+def predicted(given: Tables, place: int, chosen: str, product: Found) -> FloatArray:
+    """The predictor's scores (A,) of the table of that place, without its targets.
 
+    A Gaussian process on the terms of the last level, each scaled within its table, and the
+    product, as normal scores: their mean, as a campaign's predictor has it.
+    """
+    last, level = given.levels[-1], next(of for of in given.levels if of.name == chosen)
+    logs = [of.terms.logs - of.terms.logs.mean(axis=1, keepdims=True) for of in last.on]
+    spreads = [of.std(axis=1, keepdims=True) for of in logs]
+    scaled = [of / np.where(by > 0, by, 1.0) for of, by in zip(logs, spreads, strict=True)]
+    others = [i for i in range(len(given.tables)) if i != place]
+    known = np.concatenate([scaled[i] for i in others], axis=1)
+    kept = unlike(known)
+    names = [str(term) for term, keep in zip(last.on[0].terms.terms, kept, strict=True) if keep]
 
-def joint_count(tables: Sequence[Table], rows: Sequence[IntArray]) -> list[FloatArray]:
-    """The scores on each table of one product of sizes for all of them, by the least regret."""
-    counts = [count_terms(table) for table in tables]
-    shared = [term for term in counts[0].terms if all(term in of.terms for of in counts)]
-    logs = [np.stack([of.logs[of.terms.index(term)] for term in shared]) for of in counts]
-    searched = [
-        Searched(of[:, known], rank_targets(table.targets[known]))
-        for of, known, table in zip(logs, rows, tables, strict=True)
-    ]
-    across = Across("regret", [search(*table)[0].value for table in searched])
-    best = next(search_tables(searched, across))
-    return [best.sign * best.factors.logs(of) for of in logs]
+    def described(values: FloatArray) -> list[dict[str, float]]:
+        return [dict(zip(names, row, strict=True)) for row in values[kept].T.tolist()]
 
-
-def _medians(rows: list[dict[str, float]]) -> dict[str, Any]:
-    medians: dict[str, Any] = {}
-    for key in rows[0]:
-        values = [row[key] for row in rows if np.isfinite(row[key])]
-        medians[key] = round(float(np.median(values)), 4) if values else None
-    for name, rival in product(("formula", "ensemble"), ("count", "joint count")):
-        wins = sum(row[name] > row[rival] for row in rows)
-        difference = np.median([row[name] - row[rival] for row in rows])
-        medians[f"{name} against {rival}"] = f"{difference:+.4f}, {wins} of {len(rows)}"
-    return medians
+    targets = np.concatenate([normal_targets(given.tables[i].targets) for i in others])
+    of_process = ProcessOfRows(described(known), targets).predict(described(scaled[place]))
+    scores = level.on[place].scores(product)
+    return np.asarray(of_process + NormalScale(scores)(scores))
 
 
 if __name__ == "__main__":

@@ -534,7 +534,10 @@ def _honest_word(word: str, honest: Honest) -> str:
 
 def _command_cases(folder: Path, honest: Honest) -> Iterator[dict[str, Any]]:
     """Runs with junk in a field of the stored command: of the page, and of a run that continues."""
-    words = {"report RUN --out NEW": "report", "discover --out RUN --resume --quiet": "discover"}
+    words = {
+        "report RUN --out NEW": "report",
+        "discover --out RUN --resume --quiet --permutations 0 --splits 0": "discover",
+    }
     stored = content(honest.runs["campaign"], layout.CONFIG)
     of_command = places({"command": stored["command"]})
     tried = [(place, line) for place in of_command for line in words

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import click
 
+import lpzero
 from experiments.growth.material import TARGET
 from experiments.growth.space import SPACE
 from lpzero.discover.campaign import Progress
 from lpzero.discover.discovery import Campaign
 from lpzero.discover.settings import Settings
-from spaces.tables import Table
 
 
 class Marks:
@@ -51,7 +51,7 @@ def main(table: Path, marks: Path, evaluations: tuple[int, ...], cache: str, out
     usual = Settings()
     wanted = max(evaluations) - usual.population
     Campaign(
-        Table.from_csv(table, SPACE, TARGET),
+        lpzero.load_table(table, space=SPACE, target=TARGET),
         cache=cache,
         out=out,
         callbacks=[Marks(marks, list(evaluations))],

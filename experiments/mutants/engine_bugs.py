@@ -155,6 +155,7 @@ BUGS = (
         ("return sum(space.block_widths(arch)) / n_heads", "return space.width(arch) / n_heads", "the width of one block over the heads of all"),
         ("frozenset(\"S\" if name in _OF_HEADS else \"\")", "frozenset()", "states of recurrent cells are heads"),
         ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
+        ("float(min(ends[EMBEDDING]", "float(max(ends[EMBEDDING]", "the wider side of the embedding"),
         ("(T + 1) * math.log(d)", "T * math.log(d)", "the separation rank one token short"),
     ]),
     Bugs("lpzero/scores/floor.py", [_T + "scores/test_floor.py"], [
@@ -229,6 +230,9 @@ BUGS = (
         ("return _products(network, \"attention\")", "return _products(network, None)", "attention saliency of every matrix"),
         ("-float((product * weight.detach())", "float((product * weight.detach())", "GraSP with the other sign"),
     ]),
+    Bugs("lpzero/proxies/flow.py", [_T + "proxies/test_devices.py"], [
+        ("torch.ones(1, *network.entry, dtype=torch.float64, device=network.device)", "torch.ones(1, *network.entry, dtype=torch.float64)", "a tensor of a proxy on the processor instead of the network's device"),
+    ]),
     Bugs("lpzero/proxies/families/attention.py", [_T + "proxies/test_attention.py"], [
         ("head.amax(1).abs()", "head.abs().amax(1)", "the largest absolute output of a head"),
         (".sum(-1, dtype=torch.float64).abs().sum())", ".sum(dtype=torch.float64).abs())", "head importance sums tokens before |.|"),
@@ -281,7 +285,7 @@ BUGS = (
         ("self.kernel.variances(points) - explained", "self.kernel.variances(points)", "deviations that ignore the points"),
         ("targets - prior, lower=True", "targets, lower=True", "a prior mean that is not taken off the targets"),
         ("+ self._slope * beyond", "", "normal scores that end with the given numbers"),
-        ("(2 * _n_features(x))", "2", "distances that grow with the number of features"),
+        ("np.maximum(squares, 0) / _n_features(x)", "np.maximum(squares, 0)", "distances that grow with the number of features"),
     ]),
     Bugs("lpzero/supernet/selection.py", [_T + "supernet/test_selection.py"], [
         ("(sizes >= low) & (sizes < high)", "(sizes > low) & (sizes <= high)", "bins closed at the wrong end"),
@@ -295,7 +299,7 @@ BUGS = (
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
     ]),
     Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
-        ("one.table(factor, width, depth) / one.totals[:depth, None]", "one.table(factor, width, depth)", "choices are placed by plain SNIP"),
+        ("of.table(factor, width, depth) / of.totals[:depth, None]", "of.table(factor, width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/local.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
         ("while os.getppid() == driver:", "while True:", "orphans live on"),
@@ -311,7 +315,7 @@ BUGS = (
         ("except UNANSWERED:  # the result was lost on its way here\n            self._check_connection()\n            return Died()", "except UNANSWERED:\n            raise", "a lost result ends the run"),
         ("    except UNANSWERED:\n        return\n", "    except ZeroDivisionError:\n        return\n", "versions that cannot be asked for end the run"),
         (" and not isinstance(version, OSError)", "", "a worker that was just lost is said to lack lpzero"),
-        ("    if known is not None:\n        wait_while_connecting(known)\n", "", "a stream does not wait for a client that is connecting again"),
+        ("    if client is not None:\n        wait_while_connecting(client)\n", "", "a stream does not wait for a client that is connecting again"),
     ]),
     Bugs("lpzero/discover/evolution.py", [_T + "discover/test_known.py"], [
         ("if number >= self._end:", "if False:", "a state knows formulas of later ones"),

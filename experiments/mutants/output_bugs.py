@@ -25,14 +25,14 @@ BUGS = (
         ("rho={\"train\": row[f\"{name} {RHO}\"]}", "rho={\"train\": row[\"fitness\"]}", "rho exported as fitness"),
         ("rho_given_params={\"train\": row[f\"{name} {RHO_GIVEN_PARAMS}\"]}", "rho_given_params={\"train\": row[f\"{name} {RHO}\"]}", "rho exported as rho given parameters"),
         ("rhos = line[\"rho_by_table\"] if len(names) > 1 else {names[0]: line[\"rho\"]}", "rhos = dict.fromkeys(names, line[\"rho\"])", "the lowest rho is exported for every table"),
-        ("rho_ci={part: found[\"rho_ci\"] for part, found in parts.items()}", "rho_ci={part: found[\"tau_ci\"] for part, found in parts.items()}", "tau's interval exported as rho's"),
+        ("rho_ci={part: judgement[\"rho_ci\"] for part, judgement in parts.items()}", "rho_ci={part: judgement[\"tau_ci\"] for part, judgement in parts.items()}", "tau's interval exported as rho's"),
     ]),
     Bugs("lpzero/export/csv_form.py", _EXPORT, [
         ("figures.rho_ci.get(part) if figures else None", "figures.rho_ci.get(\"test\") if figures else None", "every part has the interval of test"),
     ]),
     Bugs("lpzero/export/source.py", [_T + "cli/test_export.py", _T + "export/test_round_trip.py"], [
         ("entries[number - 1 : number]", "entries[number : number + 1]", "positions are counted from 0"),
-        ("return [replace(one, options=replace(one.options, limit=None)) for one in entries]", "return list(entries)", "--exact has no effect"),
+        ("return [replace(entry, options=replace(entry.options, limit=None)) for entry in entries]", "return list(entries)", "--exact has no effect"),
     ]),
     Bugs("lpzero/report/formulas.py", _REPORT, [
         ("lowest = min(parts, key=lambda part: float(part[\"rho\"]), default=None)", "lowest = max(parts, key=lambda part: float(part[\"rho\"]), default=None)", "the best table on the page instead of the lowest"),

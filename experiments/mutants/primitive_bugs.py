@@ -74,7 +74,7 @@ BUGS = (
          "a scalar meets a matrix as if it were one"),
     ]),
     Bugs("primitives/rewrites.py", [_T + "pruning.py", _T + "canonical.py", _T + "enumeration.py"], [
-        ("known.interval.high <= 0", "known.interval.high < 0", "log of a non-positive is not a conflict"),
+        ("about.interval.high <= 0", "about.interval.high < 0", "log of a non-positive is not a conflict"),
         ("is_exact = facts(source).interval.width <= definition.exact_width", "is_exact = True",
          "log(softmax) is rewritten where it underflows"),
         ("return Rewrite(\"inverse-pair\", rest, seen in pair.exact)", "return Rewrite(\"inverse-pair\", source, seen in pair.exact)",
@@ -83,8 +83,8 @@ BUGS = (
          "1/(-x) = -(1/x) is called exact"),
     ]),
     Bugs("primitives/pruning.py", [_T + "pruning.py", _T + "enumeration.py"], [
-        ("not _is_longer(found.result, expression)", "True", "a formula is pruned in favour of a longer one"),
-        ("return dict(known.steady).get(\"mean\") == 0.0 or known.interval == _ZERO", "return dict(known.steady).get(\"mean\") == 0.0",
+        ("not _is_longer(rewrite.result, expression)", "True", "a formula is pruned in favour of a longer one"),
+        ("return dict(about.steady).get(\"mean\") == 0.0 or about.interval == _ZERO", "return dict(about.steady).get(\"mean\") == 0.0",
          "x - x is not known to be zero"),
     ]),
     Bugs("primitives/enumeration.py", [_T + "enumeration.py"], [
@@ -103,7 +103,7 @@ BUGS = (
          "1/x ranks as x does"),
         ("Sum(tuple(part.with_sign(front * part.sign) for part in ordered))", "Sum(tuple(part.with_sign(1) for part in ordered))",
          "x - y is x + y"),
-        ("is_mirrored = not factor.is_odd and known not in NON_NEGATIVE", "is_mirrored = False",
+        ("is_mirrored = not factor.is_odd and interval not in NON_NEGATIVE", "is_mirrored = False",
          "|log x| of x below 1 ranks as x"),
     ]),
     Bugs("primitives/formula.py", [_T + "products.py", _T + "score_canonical.py", _T + "naive_score.py"], [

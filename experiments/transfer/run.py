@@ -19,18 +19,20 @@ import numpy as np
 
 from experiments.beyond_counting.languages import read
 from experiments.beyond_counting.searches import Data, repeated_logs
-from experiments.engine_proxies.choose import Side, choose
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
-from lpzero.arrays import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.cli.output import note
+from lpzero.discover.objective import order_of
 from lpzero.discover.settings import STABLE
 from lpzero.judgement import counters
-from lpzero.judgement.correlation import spearman
+from lpzero.judgement.correlation import agreement, spearman
+from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.formula_rivals import best_count
-from lpzero.scores.terms import TermLanguage, stable_term_tables
+from lpzero.scores.products import Found, search
+from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
 from lpzero.scores.values import Values
 from lpzero.sketches.store import Store, cache_folder
 from primitives.canonical import canonical
@@ -95,14 +97,15 @@ def choose_on(data: Data, splits: int) -> dict[str, Any]:
     """The formula and the count chosen on all rows, and their test medians over splits."""
     both = (Values(data.branches), Values(data.repeated))
     (terms,) = stable_term_tables([both], TermLanguage(), STABLE)
-    side = Side(data, terms, repeated_logs(terms, Values(data.repeated)))
+    repeated = repeated_logs(terms, Values(data.repeated))
     every = np.arange(len(data.table))
-    best, count = choose([side], [every])[0], best_count(data.table, every)
+    best = choose(data, terms, repeated, every)
+    count = best_count(data.table, every)
     tested: dict[str, list[float]] = {"formula": [], "count": []}
     for seed in range(splits):
         parts = split(data.table, seed)
         known = np.sort(np.concatenate([parts.train, parts.valid]))
-        one, rival = choose([side], [known])[0], best_count(data.table, known)
+        one, rival = choose(data, terms, repeated, known), best_count(data.table, known)
         test = parts.open_test()
         for kind, scores in (
             ("formula", one.sign * one.factors.logs(terms.logs)),
@@ -114,6 +117,17 @@ def choose_on(data: Data, splits: int) -> dict[str, Any]:
         "count": str(count.formula),
         "tested": {kind: float(np.median(values)) for kind, values in tested.items()},
     }
+
+
+def choose(data: Data, terms: TermTable, repeated: FloatArray, rows: IntArray) -> Found:
+    """The best product on the rows whose scores repeat; `repeated` (T, A) has other seeds."""
+    found = search(terms.logs[:, rows], rank_targets(data.table.targets[rows]))
+    scores, again = (
+        np.stack([one.factors.logs(of) for one in found]) for of in (terms.logs, repeated)
+    )
+    complexity = [one.factors.formula(terms).complexity for one in found]
+    value = np.array([one.value for one in found])
+    return found[order_of(value, agreement(scores, again), complexity, STABLE)[0]]
 
 
 def try_on(data: Data, chosen: dict[str, Any]) -> dict[str, Any]:

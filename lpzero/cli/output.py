@@ -136,8 +136,8 @@ def _fitting(columns: Sequence[_Column], limit: int) -> list[_Column]:
 
 
 def _total(widths: Iterable[int]) -> int:
-    found = list(widths)
-    return sum(found) + len(_GAP) * (len(found) - 1)
+    total = list(widths)
+    return sum(total) + len(_GAP) * (len(total) - 1)
 
 
 def cut(text: str, limit: int) -> str:

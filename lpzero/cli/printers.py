@@ -89,10 +89,9 @@ def _print_expectation(result: Fields) -> None:
             f" {expected['error']:.3f} (level: {levels['chosen']})"
         )
         for line in levels.get("tables_left_out", ()):
-            output.say(
-                f"  {line['table']} left out: rho {line['rho']:.3f},"
-                f" {line['counter']} {line['counter_rho']:.3f}"
-            )
+            counter = line["counter"]  # none without networks
+            beside = "" if counter is None else f", {counter} {line['counter_rho']:.3f}"
+            output.say(f"  {line['table']} left out: rho {line['rho']:.3f}{beside}")
         if expected["warning"] is not None:
             output.note(f"warning: {expected['warning']}")
     _print_predictor(result)
@@ -107,11 +106,11 @@ def _left_out(levels: Fields) -> str:
 
 def _print_predictor(result: Fields) -> None:
     """Say what the predictor beside the formula reaches: the best guess, but not a formula."""
-    found = result.get("predictor")
-    if found is not None:
-        [judged] = found["judged"].values()
+    predictor = result.get("predictor")
+    if predictor is not None:
+        [judged] = predictor["judged"].values()
         low, high = judged["test"]["rho_ci"]
-        expected = found["expected"]
+        expected = predictor["expected"]
         output.say(
             f"predictor (best guess, not a formula): test rho {judged['test']['rho']:.3f}"
             f" [{low:.3f}, {high:.3f}]"

@@ -56,7 +56,7 @@ def list_page(lines: Sequence[Summary], notes: Sequence[str], folder: str, base:
     search = element(
         "label", "Filter ", element("input", type="search", id="filter", autocomplete="off")
     )
-    button = element("button", "Show beside each other", type="button", id="compare", disabled=True)
+    button = element("button", "Compare", type="button", id="compare", disabled=True)
     parts = [
         element("header", element("h1", f"Runs in {folder}"), remarks(notes)),
         element("p", class_="connection", role="status", id="connection", hidden=True),

@@ -79,7 +79,7 @@ def application(root: Path, token: str) -> Guard:
         ids = _ids(request)
         asked = "&".join(f"run={id}" for id in ids)
         view, address = library.compare(ids, base), f"{base}api/compare?{asked}"
-        return _html(live_page(view, "beside each other", base, address))
+        return _html(live_page(view, "comparison", base, address))
 
     def compared_now(request: Request) -> Response:
         view = library.compare(_ids(request), base)

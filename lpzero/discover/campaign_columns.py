@@ -7,9 +7,9 @@ these are few. It combines ranks: those among the test rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
 
 
-class ProxyScores(Protocol):
-    """Scores (n,) of a table's architectures by the names of proxies, with these seeds."""
-
-    def __call__(
-        self, table: Table, names: Sequence[str], options: SketchOptions
-    ) -> Mapping[str, FloatArray]: ...
+# Scores (n,) of a table's architectures by the names of proxies, with these seeds.
+ProxyScores = Callable[["Table", Sequence[str], SketchOptions], Mapping[str, FloatArray]]
 
 
 def table_columns(
@@ -129,13 +125,13 @@ class NetworkRivals:
             return []
         tested = table.only(rows.tolist())
         try:
-            found = self.proxy_scores(tested, NAMES, self.options)
+            by_proxy = self.proxy_scores(tested, NAMES, self.options)
         except (LPZeroError, RuntimeError):
             # It does not apply to the space, or a model of the user's own cannot do what it asks
             # for: better a rival less than a campaign without a result.
             return []
         lines = []
-        for name, scores in found.items():
+        for name, scores in by_proxy.items():
             everywhere = np.full(len(table), np.nan)
             everywhere[rows] = scores
             lines.append(Rival(name, "zoo", everywhere))

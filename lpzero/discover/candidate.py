@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from lpzero.judgement.measures import Measures
 from primitives.errors import Rejected
@@ -23,10 +23,7 @@ class Verdict(NamedTuple):
     fitness: tuple[float, ...]
 
 
-class Judge(Protocol):
-    """Evaluates formulas."""
-
-    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]: ...
+Judge = Callable[[Sequence[Formula]], list[Verdict | Rejected]]  # evaluates formulas
 
 
 class Candidate(NamedTuple):

@@ -69,8 +69,10 @@ class ColumnSearch:
         self, kind: str, size: int, targets: FloatArray, rows: IntArray, n: int
     ) -> list[FittedSum]:
         """The n best formulas of so many features of a kind on the rows, best first."""
-        features, found = self._searched(kind, targets, rows)
-        sums = found.by_size[min(size, len(found.by_size)) - 1][:n] if found.by_size else ()
+        features, searched = self._searched(kind, targets, rows)
+        sums = (
+            searched.by_size[min(size, len(searched.by_size)) - 1][:n] if searched.by_size else ()
+        )
         formulas = []
         for of in sums:
             weights: Sequence[float] = of.weights
@@ -86,7 +88,7 @@ class ColumnSearch:
     @property
     def evaluated(self) -> int:
         """How many formulas the remembered searches ranked exactly."""
-        return sum(found.evaluated for _, found in self._memory.values())
+        return sum(searched.evaluated for _, searched in self._memory.values())
 
     @property
     def values(self) -> Values:
@@ -107,9 +109,9 @@ class ColumnSearch:
                 sample = np.sort(drawn.choice(rows, MOST_ROWS, replace=False))
             features = features_of(self.columns, sample, kind)
             most = min(most, max(1, len(sample) // _ROWS_OF_A_FEATURE))
-            found = search(features, rank_targets(targets[sample]), most, self.seed)
+            searched = search(features, rank_targets(targets[sample]), most, self.seed)
             no_values = replace(features, values=np.empty((len(features), 0)))
-            self._memory[key] = no_values, found
+            self._memory[key] = no_values, searched
         return self._memory[key]
 
     def _refitted(

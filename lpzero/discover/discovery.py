@@ -27,7 +27,7 @@ from lpzero.discover.settings import NESTED, NO_PREDICTOR, Settings, preset
 from lpzero.discover.storage import (
     KIND,
     InDirectory,
-    InMemory,
+    Storage,
     campaign_config,
 )
 from lpzero.discover.table_fitness import SketchesOf, TableFitness
@@ -153,7 +153,7 @@ class Campaign:
         for text in self.settings.start:
             evolution.language.read(text)
         with ExitStack() as stack:
-            storage: InDirectory | InMemory = InMemory()
+            storage = Storage()
             if self.out is not None:
                 directory = RunDirectory(
                     self.out, self.config, self.resume, is_candidate, self.lock
@@ -336,22 +336,22 @@ class Campaign:
 
 def _stored_request(folder: Path) -> dict[str, Any] | None:
     """The request of the campaign in the folder, if there is one."""
-    found = read_config(folder)
-    if found is None:
+    stored = read_config(folder)
+    if stored is None:
         return None
-    found.check_kind(KIND)
-    if not found.request.keys() >= {"tables", "split_seed", "sketch", "settings"}:
+    stored.check_kind(KIND)
+    if not stored.request.keys() >= {"tables", "split_seed", "sketch", "settings"}:
         raise RunError(f"{folder} has a broken {CONFIG}: restore it, or start another campaign")
-    known = plugins.own_primitives()
-    for name, digest in found.request.get("primitives", {}).items():
-        if known.get(name) != digest:
-            state = "changed since" if name in known else "is of a plug-in of"
-            files = " ".join(f"--plugin {path}" for path in found.request.get("plugins", []))
+    own = plugins.own_primitives()
+    for name, digest in stored.request.get("primitives", {}).items():
+        if own.get(name) != digest:
+            state = "changed since" if name in own else "is of a plug-in of"
+            files = " ".join(f"--plugin {path}" for path in stored.request.get("plugins", []))
             raise RunError(
                 f"operation {name} {state} the campaign in {folder}: resume with {files or 'it'} as"
                 " it was, or start another campaign"
             )
-    return dict(found.request)
+    return dict(stored.request)
 
 
 def _settings(kept: dict[str, Any] | None, name: str | None, changes: dict[str, Any]) -> Settings:

@@ -47,8 +47,8 @@ def held_out(
     if settings.starts_from_beam:
         settings = replace(settings, generations=0)
     task = _Split(table, settings)
-    with closing(stream(task, list(range(splits)), workers, label)) as found:
-        for index, line in found:
+    with closing(stream(task, list(range(splits)), workers, label)) as answers:
+        for index, line in answers:
             if isinstance(line, Lost):
                 raise RunError(f"split {index} was lost: {line.reason}")
             lines[index] = line
@@ -75,18 +75,18 @@ class _Split:
         from lpzero.discover.report import choose
 
         changes = {name: getattr(self.settings, name) for name in _NAMES}
-        found = Campaign(self.table, split_seed=seed, **changes).search()
-        (fitness,) = found.objective.tables_fitness
-        is_on_train = found.objective.rule == "train"
+        campaign = Campaign(self.table, split_seed=seed, **changes).search()
+        (fitness,) = campaign.objective.tables_fitness
+        is_on_train = campaign.objective.rule == "train"
         chosen_on = fitness.rows if is_on_train else fitness.train_valid_rows
-        winner = choose(found.objective, found.outcome_).candidates[0]
-        formula = found.objective.canonical(winner.formula)
+        winner = choose(campaign.objective, campaign.outcome_).candidates[0]
+        formula = campaign.objective.canonical(winner.formula)
         scores = fitness.values.score(formula)
         assert not isinstance(scores, Rejected), "the winner has a score on every row"
         column, values = _best_column(self.table, chosen_on)
-        known, columns = fitness.table.targets, fitness.columns.values
-        ridge = ridge_scores(columns, chosen_on, known)
-        predicted = predictor_scores(columns, chosen_on, known, scores)
+        hidden, columns = fitness.table.targets, fitness.columns.values
+        ridge = ridge_scores(columns, chosen_on, hidden)
+        predicted = predictor_scores(columns, chosen_on, hidden, scores)
         rows = split(self.table, seed).open_test()
         targets = self.table.targets[rows]
         return {

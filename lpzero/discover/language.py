@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lpzero.discover.settings import AS_WRITTEN, EQUAL, EXACT, Settings
 from lpzero.errors import InputError
-from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
+from lpzero.scores.columns import NO_COLUMNS, ColumnFacts, is_summand, parts_of, sum_of
 from lpzero.scores.products import COLUMN_EXPONENTS, EXPONENTS
-from lpzero.scores.sums import is_summand, parts_of, sum_of
 from primitives import pruning
 from primitives.canonical import Factor, Product, as_product, canonical, product_of
 from primitives.deap_set import build_set

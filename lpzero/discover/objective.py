@@ -5,17 +5,16 @@ another batch rank the architectures alike, for which no target is needed, so al
 rank mean of the best that repeat is an ensemble, a proxy like any other. The permutation floor is
 what the campaign's beam search, from which evolution starts, fits to permuted targets.
 
-A campaign of products starts from what beam searches find: products of terms on all tables
-together, sums of columns on each table in turn. Columns that may change sign come first, since
-products have their magnitudes only. Shapes: K formulas, A architectures.
+A campaign of products starts from what a beam search finds on all tables together. Columns that
+may change sign come first, since products have their magnitudes only. Shapes: K formulas,
+A architectures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from heapq import merge
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from lpzero.discover.shared_levels import (
     SharedChoice,
     SharedLevel,
     choose_shared,
+    reads_words,
     shared_levels,
 )
 from lpzero.discover.table_fitness import TableFitness
@@ -171,7 +171,7 @@ class Objective:
         if len(self.tables_fitness) == 1:
             return self.tables_fitness[0].level_choice
         choice = choose_shared(
-            shared_levels(self._shared_terms),
+            shared_levels(self.shared_terms),
             [fitness.table.targets for fitness in self.tables_fitness],
             [fitness.train_valid_rows for fitness in self.tables_fitness],
         )
@@ -180,9 +180,17 @@ class Objective:
         return choice
 
     @property
-    def _shared_terms(self) -> list[ReliableTerms]:
+    def shared_terms(self) -> list[ReliableTerms]:
+        """The terms that all tables have, with their values on each and how far these repeat.
+
+        What counts or reads words is left out if the vocabularies differ: it is not the same there.
+        """
         tables, language = self.tables_fitness, self.tables_fitness[0].term_language
         terms = shared_term_tables([fitness.values for fitness in tables], language)
+        spaces = [fitness.table.space for fitness in tables]
+        if len({space.vocabulary for space in spaces if space is not None}) > 1:
+            is_kept = np.array([not reads_words(term) for term in terms[0].terms], dtype=np.bool_)
+            terms = [of.of(is_kept) for of in terms]
         return [fitness.reliable(of) for fitness, of in zip(tables, terms, strict=True)]
 
     @cached_property
@@ -197,18 +205,13 @@ class Objective:
         return list(islice(self._beam_formulas(), self.settings.population // 2))
 
     def _beam_formulas(self) -> Iterator[Formula]:
-        columns, tables = self.column_facts, self.tables_fitness
+        columns = self.column_facts
         signless = [name for name in columns.names if name not in columns.positive]
         yield from (Formula.of_base(Column(name)) for name in signless[:_MOST_SINGLES])
-        searches = [self._products(), *(fitness.sums(columns) for fitness in tables)]
-        if len(tables) == 1:
-            yield from (formula for _, formula in merge(*searches, key=lambda best: -best[0]))
-            return
-        for turn in zip_longest(*searches):
-            yield from (best[1] for best in turn if best is not None)
+        yield from self._products()
 
-    def _products(self) -> Iterator[tuple[float, Formula]]:
-        """The products that a beam search finds on all tables, each with its number across them."""
+    def _products(self) -> Iterator[Formula]:
+        """The products that a beam search finds on all tables, best first."""
         columns, tables, first = self.column_facts, self.tables_fitness, self.tables_fitness[0]
         level = self.level_choice.level if self.rule == NESTED else None
         if isinstance(level, Level):  # evolution starts inside the level
@@ -224,15 +227,12 @@ class Objective:
         searched = [fitness.searched(of) for fitness, of in zip(tables, per_table, strict=True)]
         for best in search_tables(searched, self.across(), first.beam):
             if not columns.names:
-                yield best.value, best.factors.formula(terms)
+                yield best.factors.formula(terms)
                 continue
             factors = [(terms.terms[term], exponent) for term, exponent in best.factors.powers]
             formula = product_of(factors, columns.positive, ranked=True)
             if formula is not None:
-                yield best.value, formula
-
-
-MEMBERS = 20  # of an ensemble
+                yield formula
 
 
 def order_of(

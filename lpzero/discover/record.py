@@ -25,7 +25,7 @@ from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import JournalFollower, rare_collections, read_journal
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
-from lpzero.runs.run import Now, Stamp, read_file, report_unexpected_content, stamp
+from lpzero.runs.run import LiveRun, Now, read_file, report_unexpected_content, stamp
 from primitives.parser import parse
 from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS
@@ -67,7 +67,7 @@ class CampaignRun(FormulaRun):
     def pairs(self) -> Iterator[PairRho]:
         for line in self.lines:
             if "fitness" in line:
-                lowest = min(abs(float(found["rho"])) for found in line["train"].values())
+                lowest = min(abs(float(measures["rho"])) for measures in line["train"].values())
                 yield from pairs_in(parse(line["formula"]), lowest)
 
     def best_by_size(self) -> Iterator[Row]:
@@ -205,23 +205,23 @@ def _changed(folder: Path, result: Row) -> list[str]:
     return [name for name in DIGESTED if file_digest(folder / name) != digests.get(name)]
 
 
-class LiveCampaign:
+class LiveCampaign(LiveRun):
     """The campaign as it was last read."""
 
+    _run: CampaignRun | None
+
     def __init__(self, config: StoredConfig) -> None:
-        self.config, self.share = config, 1.0
+        super().__init__(config)
         path = config.folder / JOURNAL
         self._journal = JournalFollower(path, is_candidate, place(config.hash, JOURNAL))
         self._tally = Tally()
-        self._stamp: Stamp | None = None
-        self._run: CampaignRun | None = None
 
     def update(self, seconds: float) -> CampaignRun:
         """The campaign with what is new, after about that many seconds at most."""
         now = stamp(self.config.folder)
         if self._run is None or now != self._stamp or self._journal.is_behind:
             with report_unexpected_content(self.config.folder):
-                self._run = self._read(time.monotonic() + seconds)
+                self._run = self._read_until(time.monotonic() + seconds)
             self._stamp = now
         return self._run
 
@@ -243,7 +243,7 @@ class LiveCampaign:
             facts["best fitness"] = f"{float(history[-1]['fitness']):.4f}"
         return Now(facts)
 
-    def _read(self, deadline: float) -> CampaignRun:
+    def _read_until(self, deadline: float) -> CampaignRun:
         remarks: list[str] = []
         result = read_file(self.config, RESULT, remarks)
         finished = None if result is None else self._finished(result, remarks)

@@ -16,9 +16,10 @@ from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.campaign_columns import NetworkRivals
 from lpzero.discover.candidate import Candidate, best_first
 from lpzero.discover.levels import influence, standard_error
-from lpzero.discover.objective import MEMBERS, Objective, order_of, rank_mean
+from lpzero.discover.objective import Objective, order_of, rank_mean
 from lpzero.discover.settings import NESTED
-from lpzero.discover.shared_levels import SharedChoice, SharedLevel
+from lpzero.discover.shared_levels import MEMBERS, SharedChoice, SharedLevel
+from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import LPZeroError
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import agreement
@@ -116,14 +117,25 @@ def _levels(
     }
     if isinstance(choice, SharedChoice):
         found["tables_left_out"] = [
-            {
-                "table": fitness.table.name,
-                "rho": float(fitness.train_valid_rho(scores[np.newaxis])[0]),
-                **fitness.best_counter(),
-            }
-            for fitness, scores in zip(tables, choice.left_out, strict=True)
+            _left_out(tables, choice, place) for place in range(len(tables))
         ]
     return found
+
+
+def _left_out(tables: Sequence[TableFitness], choice: SharedChoice, place: int) -> dict[str, Any]:
+    """What was found without the table of that place, and its rho on train and valid of all."""
+    rhos = {
+        fitness.table.name: float(fitness.train_valid_rho(scores[np.newaxis])[0])
+        for fitness, scores in zip(tables, choice.scores(place), strict=True)
+    }
+    left_out = tables[place]
+    return {
+        "table": left_out.table.name,
+        "formula": str(choice.level.formula(choice.left_out[place])),
+        "rho": rhos[left_out.table.name],
+        "rho_by_table": rhos,
+        **left_out.best_counter(),
+    }
 
 
 def _with_ranks(fields: dict[str, Any], winner: _ScoredCandidate) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class Settings:
     columns: tuple[str, ...] = option(
         (),
         "Columns of the table that formulas may use as terms, separated by commas; of a table"
-        " without networks all, unless some are named.",
+        " without networks all are used unless some are named.",
         Names("column"),
         panel=LANGUAGE,
     )
@@ -250,8 +250,8 @@ class Settings:
         " be, from a single column to a weighted sum of twelve products; it takes the simplest"
         " level that is as good as the best; stable takes the best rho on train and valid among"
         " formulas whose scores repeat with other seeds (see --stable), valid the member of the"
-        " front that is best on valid, train the formula with the best fitness. With several"
-        " tables, --terms 1 or another method than front, nested is stable.",
+        " front that is best on valid, train the formula with the best fitness. With --terms 1, a"
+        " method other than front or several tables of columns, nested means stable.",
         OneOf("way to choose", CHOOSE),
         panel=JUDGEMENT,
     )
@@ -315,9 +315,9 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, later ones only where they are not the defaults."""
-        found = to_json(self)
+        values = to_json(self)
         usual = to_json(type(self)())
-        return {k: v for k, v in found.items() if k not in _LATER or v != usual[k]}
+        return {k: v for k, v in values.items() if k not in _LATER or v != usual[k]}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
@@ -359,8 +359,8 @@ PRESETS = {
 def preset(name: str, **changes: Any) -> Settings:
     """The preset of that name with these fields changed."""
     OneOf("preset", PRESETS).check("preset", name)
-    known = [entry.name for entry in options(Settings)]
+    names = [entry.name for entry in options(Settings)]
     for given in changes:
-        if given not in known:
-            raise InputError(f"unknown option {given!r}; {did_you_mean(given, known)}")
+        if given not in names:
+            raise InputError(f"unknown option {given!r}; {did_you_mean(given, names)}")
     return replace(PRESETS[name], **changes)

@@ -1,13 +1,14 @@
 """Levels of formulas for several tables, chosen by what holds on tables left out.
 
     reliable terms of each table  ->  shared_levels: the levels of terms that all tables have
-    levels, targets, rows         ->  SharedChoice: the level, and its rho on each table left out
+    levels, targets, rows         ->  SharedChoice: the level, and what it finds without each table
 
 The levels are those of one table (`levels`). Each is searched on all tables but one by the least
 regret: rho less the best rho that the table's own search of that level finds, lowest over the
-tables. The mean rho on the tables left out compares the levels; the best counter of a table is the
-same for all of them, so that the regret against it would order them alike. Shapes: T terms,
-A architectures of a table, n of its training and validation rows.
+tables. Few tables cannot tell many products apart, so that of the twenty of the least regret the
+one that ranks most like all of them is taken. The mean rho on the tables left out compares the
+levels; the best counter of a table is the same for all of them, so that the regret against it would
+order them alike. Shapes: T terms, A architectures of a table, n of its train and valid rows.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.levels import LEVELS, Level, LevelLines, ReliableTerms, compare, influence
 from lpzero.judgement.measures import ONE_TABLE, Across
+from lpzero.judgement.ranks import centred, rank_many
 from lpzero.scores.products import Found, search_tables
 from lpzero.scores.terms import TermTable
-from primitives.formula import Formula
+from primitives.formula import Atom, Column, Formula
+
+MEMBERS = 20  # of an ensemble
+_OF_WORDS = frozenset(("params", "W", "G"))  # what an end has for each word
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,7 @@ class SharedLevel:
     def best(
         self, targets: Sequence[FloatArray], rows: Sequence[IntArray], n: int
     ) -> Sequence[Found]:
-        """The n products of the least regret on the rows of each table."""
+        """The n products of the least regret on the rows of each table, the most central first."""
         every = range(len(self.on))
         return self._best(every, targets, rows, self._own(targets, rows), n)
 
@@ -51,17 +56,14 @@ class SharedLevel:
         return self.on[0].formula(product)
 
     def left_out(
-        self, targets: Sequence[FloatArray], rows: Sequence[IntArray]
-    ) -> list[FloatArray] | None:
-        """The scores (A,) on each table of what is best on the others; None if nothing differs."""
-        own, scores = self._own(targets, rows), []
-        for place, level in enumerate(self.on):
+        self, targets: Sequence[FloatArray], rows: Sequence[IntArray], n: int = 1
+    ) -> list[list[Found]]:
+        """For each table the n best on the others; nothing if no product differs on some."""
+        own, chosen = self._own(targets, rows), []
+        for place in range(len(self.on)):
             others = [other for other in range(len(self.on)) if other != place]
-            products = self._best(others, targets, rows, own, 1)
-            if not products:
-                return None
-            scores.append(level.scores(products[0]))
-        return scores
+            chosen.append(self._best(others, targets, rows, own, n))
+        return chosen if all(chosen) else []
 
     def _own(self, targets: Sequence[FloatArray], rows: Sequence[IntArray]) -> list[float]:
         """The best rho of each table's own search; 0 if nothing differs there."""
@@ -81,15 +83,46 @@ class SharedLevel:
     ) -> list[Found]:
         searched = [self.on[place].searched(targets[place], rows[place]) for place in places]
         across = ONE_TABLE if len(searched) == 1 else Across("regret", [own[i] for i in places])
-        return list(islice(search_tables(searched, across, self.on[0].beam), n))
+        products = search_tables(searched, across, self.on[0].beam)
+        best = list(islice(products, max(n, MEMBERS)))
+        if best and len(searched) > 1 and self.on[0].most > 1:
+            levels = [self.on[place] for place in places]
+            first = _most_central(best[:MEMBERS], levels, [rows[place] for place in places])
+            best.insert(0, best.pop(first))
+        return best[:n]
+
+
+def _most_central(
+    products: Sequence[Found], levels: Sequence[Level], rows: Sequence[IntArray]
+) -> int:
+    """The place of the product whose ranks agree most with the mean ranks of all, over tables."""
+    agreement = np.zeros(len(products))
+    for level, on_rows in zip(levels, rows, strict=True):
+        scores = np.stack([level.scores(product)[on_rows] for product in products])
+        ranks = centred(rank_many(scores))
+        size = np.sqrt((ranks * ranks).sum(axis=1))
+        agreement += ranks @ ranks.mean(axis=0) / np.where(size > 0, size, 1.0)
+    return int(np.argmax(np.round(agreement, 9)))
 
 
 @dataclass(frozen=True, eq=False)
 class SharedChoice(LevelLines):
-    """The level taken, and the scores (A,) on each table of what it finds on the others."""
+    """The level taken, and for each table what it finds on the others."""
 
     level: SharedLevel
-    left_out: Sequence[FloatArray]
+    left_out: Sequence[Found]
+
+    def scores(self, place: int) -> list[FloatArray]:
+        """The scores (A,) on every table of what was found without the table of that place."""
+        return [of_table.scores(self.left_out[place]) for of_table in self.level.on]
+
+
+def reads_words(atom: Atom) -> bool:
+    """Whether its value depends on the number of words, which is no choice of an architecture."""
+    if isinstance(atom, Column):
+        return atom.name == "parameters"
+    leaves = {*atom.sizes, *atom.statistics}
+    return atom.positions.end is not None and bool(leaves & _OF_WORDS)
 
 
 def shared_levels(tables: Sequence[ReliableTerms]) -> list[SharedLevel]:
@@ -126,20 +159,20 @@ def choose_shared(
     usable, rhos, moves = [], [], []
     n_tables, n_rows = len(rows), sum(map(len, rows))
     for level in levels:
-        scores = level.left_out(targets, rows)
-        if scores is None:
+        chosen = [products[0] for products in level.left_out(targets, rows)]
+        if not chosen:
             continue
         measured = [
-            influence(of[on_rows], of_table[on_rows])
-            for of, of_table, on_rows in zip(scores, targets, rows, strict=True)
+            influence(on.scores(product)[on_rows], of_table[on_rows])
+            for on, product, of_table, on_rows in zip(level.on, chosen, targets, rows, strict=True)
         ]
-        usable.append((level, scores))
+        usable.append((level, chosen))
         rhos.append(float(np.mean([of.rho for of in measured])))
         # Scaled so that the mean over all rows is the mean over tables, however long each is.
         weighted = [of.moves * (n_rows / (n_tables * len(of.moves))) for of in measured]
         moves.append(np.concatenate(weighted))
     if not usable:
         return None
-    lines, chosen = compare([(of.name, of.n_terms) for of, _ in usable], rhos, moves)
-    level, scores = usable[chosen]
-    return SharedChoice(tuple(lines), level.name, level, scores)
+    lines, taken = compare([(of.name, of.n_terms) for of, _ in usable], rhos, moves)
+    level, chosen = usable[taken]
+    return SharedChoice(tuple(lines), level.name, level, chosen)

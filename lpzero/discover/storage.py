@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from lpzero import plugins
 from lpzero.discover.candidate import Candidate
@@ -52,20 +52,8 @@ def campaign_config(
     return RunConfig(KIND, request, growing=growing)
 
 
-class Storage(Protocol):
-    """The storage interface that the campaign's loop uses."""
-
-    @property
-    def remarks(self) -> list[str]: ...
-    def restore(self, rng: random.Random) -> State | None: ...
-    def after_checkpoint(self) -> list[Candidate]: ...
-    def record(self, state: State) -> None: ...
-    def save(self, state: State, rng: random.Random) -> None: ...
-    def publish(self, hall: Rows, history: Rows) -> None: ...
-
-
-class InMemory:
-    """Stores nothing."""
+class Storage:
+    """The storage of a campaign's loop, which stores nothing: the campaign is in memory alone."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
@@ -86,17 +74,15 @@ class InMemory:
         pass
 
 
-class InDirectory:
-    """A campaign in a run's directory, which has been entered."""
+class InDirectory(Storage):
+    """A campaign in a run's directory, which has been entered.
+
+    `remarks` are on repairs, and on versions that changed since the campaign started.
+    """
 
     def __init__(self, directory: RunDirectory) -> None:
-        self.directory = directory
+        self.directory, self.remarks = directory, directory.remarks
         self.tables = [table["name"] for table in directory.config.request["tables"]]
-
-    @property
-    def remarks(self) -> list[str]:
-        """Remarks on repairs, and on versions that changed since the campaign started."""
-        return self.directory.remarks
 
     def restore(self, rng: random.Random) -> State | None:
         """The saved state, with `rng` set to its random state; None if there is none.
@@ -104,26 +90,28 @@ class InDirectory:
         Without a valid checkpoint the campaign starts again and replays its journal.
         """
         journal = self.directory.journal
-        found = self.directory.read_checkpoint()
-        state = None if found is None else self._restored(found, rng)
+        checkpoint = self.directory.read_checkpoint()
+        state = None if checkpoint is None else self._restored(checkpoint, rng)
         if state is None and len(journal):
             self.remarks.append("no checkpoint matches the journal: replaying it from the start")
         return state
 
-    def _restored(self, found: Mapping[str, Any], rng: random.Random) -> State | None:
+    def _restored(self, checkpoint: Mapping[str, Any], rng: random.Random) -> State | None:
         journal = self.directory.journal
         try:
-            lines = [Candidate.from_json(r) for r in journal.records(0, found["journal_lines"])]
-            if len(lines) < found["journal_lines"]:
+            lines = [
+                Candidate.from_json(r) for r in journal.records(0, checkpoint["journal_lines"])
+            ]
+            if len(lines) < checkpoint["journal_lines"]:
                 return None
-            kind, numbers, gauss = found["random"]
+            kind, numbers, gauss = checkpoint["random"]
             state = State(
-                found["next_generation"],
+                checkpoint["next_generation"],
                 len(lines),
-                tuple(lines[number] for number in found["population"]),
+                tuple(lines[number] for number in checkpoint["population"]),
                 KnownKeys({line.key: line.id for line in lines if line.key is not None}),
                 tuple(lines),
-                found["exhausted"],
+                checkpoint["exhausted"],
             )
             rng.setstate((kind, tuple(numbers), gauss))
         except (LookupError, AttributeError, TypeError, ValueError):

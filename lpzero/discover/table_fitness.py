@@ -40,9 +40,8 @@ from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
-from lpzero.scores.columns import ColumnFacts, Columns
+from lpzero.scores.columns import Columns
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
-from lpzero.scores.sums import search_sums
 from lpzero.scores.terms import (
     TermLanguage,
     TermTable,
@@ -210,11 +209,6 @@ class TableFitness:
             "counter": best[0],
             "counter_rho": float(self.train_valid_rho(best[1][np.newaxis])[0]),
         }
-
-    def sums(self, columns: ColumnFacts) -> Iterator[tuple[float, Formula]]:
-        """The sums of columns that a beam search finds on the fitness rows, best first."""
-        targets, most = self.table.targets, self.settings.terms
-        return search_sums(self.columns, columns, targets, self.rows, most)
 
     @cached_property
     def values(self) -> Values:

@@ -34,15 +34,15 @@ class TableSources:
         from spaces.tables.column_files import is_file
         from spaces.tables.readers import ReadOptions
 
-        known = self._kept.get(name)
-        if known is None and not is_file(name):
+        kept = self._kept.get(name)
+        if kept is None and not is_file(name):
             return self._by_name(name, space)
-        path = user_path(name if known is None else known["path"]).absolute()
+        path = user_path(name if kept is None else kept["path"]).absolute()
         reading = self._reading or ReadOptions()
-        if self._reading is None and known is not None:
-            reading = ReadOptions(**known["reading"])
+        if self._reading is None and kept is not None:
+            reading = ReadOptions(**kept["reading"])
         # The entry of a stored campaign has the space's name, its file the space's address.
-        wanted = space if known is None else known.get("space")
+        wanted = space if kept is None else kept.get("space")
         table, address = read_file(path, reading, wanted)
         entry = {"path": str(path), "reading": reading.to_json()}
         self.files[table.name] = entry if address is None else {**entry, "space": address}
@@ -66,8 +66,8 @@ def read_file(
     import spaces
     from spaces.tables.architecture_files import read_architectures
 
-    found = spaces.get(space)
-    return read_architectures(path, found, reading), address_of(found)
+    home = spaces.get(space)
+    return read_architectures(path, home, reading), address_of(home)
 
 
 def has_no_networks(name: str, space: str | None = None) -> bool:

@@ -21,7 +21,7 @@ from deap import base, gp
 
 from lpzero.discover.language import Factors, Language
 from lpzero.discover.settings import EXACT
-from lpzero.scores.sums import parts_of, sum_of
+from lpzero.scores.columns import parts_of, sum_of
 from primitives.deap_set import build_chain_set, from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.formula import Atom, Column, Formula, Term

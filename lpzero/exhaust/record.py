@@ -17,7 +17,7 @@ from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.layout import RESULT, SCORES, SHARDS
-from lpzero.runs.run import Now, OpenedAgain, Run, read_file
+from lpzero.runs.run import LiveRun, Now, Run, read_file
 from primitives.space_size import SpaceSize, measure
 
 
@@ -105,7 +105,7 @@ def _row(line: Row) -> Row:
     }
 
 
-class LiveExhaustion(OpenedAgain):
+class LiveExhaustion(LiveRun):
     """The run as it was last read; its measures are read once it has a result."""
 
     def _read(self) -> Run | None:

@@ -26,9 +26,9 @@ _MAX_ROWS = 1000
 def write(exported: list[Exported]) -> str:
     """The text of a CSV file with a header."""
     rows = []
-    for one in exported:
-        for figures in one.provenance.figures or (None,):
-            rows.append(_row(one, figures))
+    for record in exported:
+        for figures in record.provenance.figures or (None,):
+            rows.append(_row(record, figures))
     return to_csv(rows)
 
 
@@ -43,23 +43,23 @@ def load(path: str | Path) -> list[Exported]:
         raise InputError(f"{place} has no column 'formula', or no rows")
     if len(rows) > _MAX_ROWS:
         raise InputError(f"{place} has {len(rows)} rows, expected at most {_MAX_ROWS}")
-    found: dict[str, Exported] = {}
+    by_name: dict[str, Exported] = {}
     for number, row in enumerate(rows, 2):
-        one = _read(row, f"{place}: line {number}", place.stem)
-        found.setdefault(f"{one.name} {one.formula}", one)
-    return list(found.values())
+        record = _read(row, f"{place}: line {number}", place.stem)
+        by_name.setdefault(f"{record.name} {record.formula}", record)
+    return list(by_name.values())
 
 
-def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
-    options, source = one.options, one.provenance
+def _row(record: Exported, figures: Figures | None) -> dict[str, Any]:
+    options, source = record.options, record.provenance
     if options.batch is not None:
         raise InputError("a CSV row cannot say which batch was chosen; use --to json")
     if options.definitions != OURS:
         raise InputError("a CSV row cannot say how H, W and G are defined; use --to json")
     row: dict[str, Any] = {
-        "name": guarded(one.name),
-        "formula": str(one.formula),
-        "complexity": one.formula.complexity,
+        "name": guarded(record.name),
+        "formula": str(record.formula),
+        "complexity": record.formula.complexity,
         "table": figures and figures.table,
         "split_seed": figures and figures.split_seed,
     }

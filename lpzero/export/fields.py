@@ -52,12 +52,12 @@ def read_json(text: str, where: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in values:
             raise ValueError(f"the key {_shown(name)} appears twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _refuse_constant(name: str) -> Any:
@@ -190,8 +190,8 @@ def check_number(value: Any, where: str, limit: float = math.inf) -> float:
 def check_numbers(value: Any, where: str, n: int, limit: float = 1e100) -> list[float]:
     """A list of n finite numbers of at most that magnitude."""
     if not isinstance(value, list) or len(value) != n:
-        found = f"a list of {len(value):,}" if isinstance(value, list) else _kind(value)
-        raise InputError(f"{where} is {found}, expected a list of {n:,} numbers")
+        given = f"a list of {len(value):,}" if isinstance(value, list) else _kind(value)
+        raise InputError(f"{where} is {given}, expected a list of {n:,} numbers")
     return [check_number(number, where, limit) for number in value]
 
 

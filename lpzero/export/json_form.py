@@ -44,7 +44,7 @@ _EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}
 
 def write(exported: list[Exported], ensemble: str | None = None) -> str:
     """The text of a JSON file; with a name, of the ensemble of the formulas."""
-    values = [to_value(one) for one in exported]
+    values = [to_value(record) for record in exported]
     if ensemble is not None:
         whole = _ensemble_value(ensemble, values)
     elif len(values) == 1:
@@ -69,37 +69,37 @@ def _write_selection(selection: Selection, options: JsonOptions) -> str:
 
 def predictor_value(selection: Selection) -> dict[str, Any]:
     """The predictor of the only selected formula as JSON values, with their digest."""
-    found = None if selection.predictor is None else selection.predictor()
-    if found is None:
+    predictor = None if selection.predictor is None else selection.predictor()
+    if predictor is None:
         raise InputError("there is no predictor: campaigns with --choose nested have one")
     entries = selection.entries
-    is_same = len(entries) == 1 and entries[0].formula == found.predictor.formula
-    if not is_same or selection.ensemble is not None or entries[0].options != found.options:
+    is_same = len(entries) == 1 and entries[0].formula == predictor.predictor.formula
+    if not is_same or selection.ensemble is not None or entries[0].options != predictor.options:
         raise InputError("a predictor is of the winner as it was found: leave the other choices")
     value = {
         "format": PREDICTOR,
         "schema": SCHEMA,
-        "space": found.space,
+        "space": predictor.space,
         "formula": to_value(entries[0]),
-        "n_seeds": found.n_seeds,
-        **found.predictor.to_json(),
+        "n_seeds": predictor.n_seeds,
+        **predictor.predictor.to_json(),
     }
     return {**value, "sha256": _digest(value)}
 
 
-def to_value(one: Exported) -> dict[str, Any]:
+def to_value(record: Exported) -> dict[str, Any]:
     """The formula as JSON values, with their digest."""
     value: dict[str, Any] = {
         "format": ONE,
         "schema": SCHEMA,
-        "name": one.name,
-        "formula": str(one.formula),
-        "reduction": _reduction(one.formula),
-        "sign": one.formula.sign,
-        "sketch": _sketch(one.options),
-        "batches": [asdict(batch) for batch in one.batches],
-        "provenance": asdict(one.provenance),
-        "trial": {"limit": synthetic_networks.LIMIT, "scores": list(one.trial)},
+        "name": record.name,
+        "formula": str(record.formula),
+        "reduction": _reduction(record.formula),
+        "sign": record.formula.sign,
+        "sketch": _sketch(record.options),
+        "batches": [asdict(batch) for batch in record.batches],
+        "provenance": asdict(record.provenance),
+        "trial": {"limit": synthetic_networks.LIMIT, "scores": list(record.trial)},
     }
     value = json.loads(json.dumps(value, allow_nan=False))
     return {**value, "sha256": _digest(value)}
@@ -125,8 +125,8 @@ def from_value(value: dict[str, Any], where: str) -> Formulas:
     """The formulas in an object with `format`."""
     kind = value["format"]
     if kind not in (ONE, SEVERAL, ENSEMBLE, PREDICTOR):
-        known = f"{ONE!r}, {SEVERAL!r}, {ENSEMBLE!r} or {PREDICTOR!r}"
-        raise InputError(f"{where}: format is {kind!a:.60}, expected {known}")
+        formats = f"{ONE!r}, {SEVERAL!r}, {ENSEMBLE!r} or {PREDICTOR!r}"
+        raise InputError(f"{where}: format is {kind!a:.60}, expected {formats}")
     schema = value.get("schema")
     if schema != SCHEMA or isinstance(schema, bool):
         raise InputError(
@@ -166,8 +166,8 @@ def _predictor(value: dict[str, Any], fields: Fields) -> Formulas:
     if inner.get("schema") != SCHEMA or isinstance(inner["schema"], bool):
         raise InputError(f"{fields.where}: formula has another schema than {SCHEMA}")
     record = _exported(inner, f"{fields.where}: formula")
-    found = predictor_fields.read(fields, record.formula, fields.text("space"), record.options)
-    return Formulas([record], predictor=found)
+    predictor = predictor_fields.read(fields, record.formula, fields.text("space"), record.options)
+    return Formulas([record], predictor=predictor)
 
 
 def _plain(value: dict[str, Any], place: Path) -> Exported:
@@ -192,7 +192,7 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     if fields.has("softmax_axis"):  # a file of version 0.2.0 or before
         fields.choice("softmax_axis", ["first"])
     tried = fields.inner("trial")
-    one = Exported(
+    record = Exported(
         fields.text("name"),
         formula,
         _provenance(fields.inner("provenance")),
@@ -203,12 +203,12 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     tried.done()
     fields.done()
     theirs = [None if s is None else check_number(s, f"{where}: trial") for s in scores]
-    if limit != synthetic_networks.LIMIT or not synthetic_networks.agree(one.trial, theirs):
+    if limit != synthetic_networks.LIMIT or not synthetic_networks.agree(record.trial, theirs):
         raise InputError(
-            f"{where}: this version computes other scores than lpzero {one.provenance.engine} did"
-            " when the file was written; use that version, or export the formula again"
+            f"{where}: this version computes other scores than lpzero {record.provenance.engine}"
+            " did when the file was written; use that version, or export the formula again"
         )
-    return one
+    return record
 
 
 def _check_digest(value: dict[str, Any], fields: Fields) -> None:
@@ -237,7 +237,7 @@ def _formula(fields: Fields) -> Formula:
 
 def options(fields: Fields) -> SketchOptions:
     """The sketch options in the fields."""
-    found = SketchOptions(
+    sketch_options = SketchOptions(
         fields.optional_integer("limit", 1),
         fields.choice("loss", LOSSES),
         fields.integer("seed", 0),
@@ -246,23 +246,23 @@ def options(fields: Fields) -> SketchOptions:
         fields.choice("definitions", DEFINITIONS) if fields.has("definitions") else OURS,
     )
     fields.done()
-    return found
+    return sketch_options
 
 
 def _sketch(options: SketchOptions) -> dict[str, Any]:
     """The options as JSON values, without the paths of files: their digests name them."""
-    found = options.to_json()
+    values = options.to_json()
     for path in PATHS:
-        found.get("batch", {}).pop(path, None)
-    return found
+        values.get("batch", {}).pop(path, None)
+    return values
 
 
 def _minibatch(fields: Fields) -> Minibatch:
-    found = {name: fields.integer(name, 2) for name in ("inputs", "length") if fields.has(name)}
+    sizes = {name: fields.integer(name, 2) for name in ("inputs", "length") if fields.has(name)}
     texts = ("corpus", "tokenizer", *PATHS)
     named = {name: fields.text(name) for name in texts if fields.has(name)}
     fields.done()
-    return Minibatch.from_json({**found, **named})
+    return Minibatch.from_json({**sizes, **named})
 
 
 def _batch(value: Any, where: str) -> Batch:
@@ -277,10 +277,10 @@ def _batch(value: Any, where: str) -> Batch:
 
 
 def _provenance(fields: Fields) -> Provenance:
-    known = tuple(
+    all_figures = tuple(
         figures(Fields(item, f"{fields.where}: figures")) for item in fields.items("figures")
     )
-    found = Provenance(
+    provenance = Provenance(
         fields.text("source"),
         fields.text("engine"),
         fields.optional_text("campaign"),
@@ -289,20 +289,20 @@ def _provenance(fields: Fields) -> Provenance:
         fields.optional_text("chosen_on"),
         fields.optional_integer("id", 0),
         fields.optional_integer("generation", 0),
-        known,
+        all_figures,
     )
     fields.done()
-    return found
+    return provenance
 
 
 def figures(fields: Fields) -> Figures:
     """The figures in the fields."""
-    known = [fields.text(name) for name in ("table", "space", "target", "digest")]
+    texts = [fields.text(name) for name in ("table", "space", "target", "digest")]
     seed = fields.optional_integer("split_seed")
     numbers = {name: _by_part(fields, name) for name in _EACH}
     fields.done()
 
-    table, space, target, digest = known
+    table, space, target, digest = texts
     n, rho, rho_ci, given = numbers.values()
     return Figures(table, space, target, digest, seed, n, rho, rho_ci, given)
 
@@ -310,8 +310,8 @@ def figures(fields: Fields) -> Figures:
 def _by_part(fields: Fields, name: str) -> dict[str, Any]:
     """Part of the table -> number, or pair of numbers for an interval."""
     where = f"{fields.where}: {name}"
-    found = fields.mapping(name)
-    for part, value in found.items():
+    by_part = fields.mapping(name)
+    for part, value in by_part.items():
         if part not in SPLIT_PARTS:
             raise InputError(f"{where}: {part!a:.40} is not one of {', '.join(SPLIT_PARTS)}")
         pair = value if name == "rho_ci" else [value]
@@ -320,10 +320,10 @@ def _by_part(fields: Fields, name: str) -> dict[str, Any]:
         for number in pair:
             check_number(number, where, _EACH[name] or 1e9)
     if name == "n":
-        return {part: int(value) for part, value in found.items()}
+        return {part: int(value) for part, value in by_part.items()}
     if name == "rho_ci":
-        return {part: (float(low), float(high)) for part, (low, high) in found.items()}
-    return {part: float(value) for part, value in found.items()}
+        return {part: (float(low), float(high)) for part, (low, high) in by_part.items()}
+    return {part: float(value) for part, value in by_part.items()}
 
 
 def _digest(value: dict[str, Any]) -> str:

@@ -88,8 +88,8 @@ class LatexOptions:
     )
 
 
-def _write(found: Selection, options: LatexOptions) -> str:
-    text = write(found.entries, found.counters, found.ensemble, found.winner)
+def _write(selection: Selection, options: LatexOptions) -> str:
+    text = write(selection.entries, selection.counters, selection.ensemble, selection.winner)
     return document(text) if options.document else text
 
 
@@ -103,15 +103,15 @@ def document(text: str) -> str:
     return _DOCUMENT % text
 
 
-def equation(one: Exported) -> str:
+def equation(record: Exported) -> str:
     """The formula as an equation; a long one is split, and scaled if still too wide."""
-    parts = in_parts(one.formula, _LEGIBLE)
+    parts = in_parts(record.formula, _LEGIBLE)
     widest = parts[0][0]
     lines = [rf"{left} &= \lpzerofit{{{widest}}}{{\displaystyle {right}}}" for left, right in parts]
     body = " \\\\\n".join(lines)
     return (
-        f"% {_comment(one.name)}: {one.formula}\n"
-        f"\\begin{{equation}}\\label{{eq:{_label(one.name)}}}\n"
+        f"% {_comment(record.name)}: {record.formula}\n"
+        f"\\begin{{equation}}\\label{{eq:{_label(record.name)}}}\n"
         f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n\\end{{equation}}\n"
     )
 
@@ -127,11 +127,11 @@ def table(
     The winner, if given, comes before the others, whether it is one of them or not.
     """
     if winner is not None and ensemble is None:
-        exported = [winner, *(one for one in exported if one.formula != winner.formula)]
+        exported = [winner, *(record for record in exported if record.formula != winner.formula)]
     else:
         winner = None
     names: list[str | None] = list(
-        dict.fromkeys(f.table for one in exported for f in one.provenance.figures)
+        dict.fromkeys(f.table for record in exported for f in record.provenance.figures)
     )
     lines = [
         r"\begin{table}",
@@ -149,7 +149,7 @@ def table(
         lines.append(r"\midrule")
         if len(names) > 1 and name is not None:
             lines.append(rf"\multicolumn{{5}}{{@{{}}l@{{}}}}{{table {escaped(name)}}} \\")
-        lines += [_formula_row(one, name) for one in exported]
+        lines += [_formula_row(record, name) for record in exported]
         on_table = [line for line in counters if line.table == name]
         if on_table:
             lines += [r"\midrule", r"\multicolumn{5}{@{}l@{}}{\emph{sizes alone}} \\"]
@@ -188,10 +188,10 @@ def _caption(
 ) -> str:
     told = []
     for name in names:
-        known = [f for one in exported for f in one.provenance.figures if f.table == name]
-        tested = [f.n["test"] for f in known if "test" in f.n]
+        figures = [f for record in exported for f in record.provenance.figures if f.table == name]
+        tested = [f.n["test"] for f in figures if "test" in f.n]
         rows = f", {tested[0]} test architectures" if tested else ""
-        seed = known[0].split_seed
+        seed = figures[0].split_seed
         how = "rows of the whole table" if seed is None else f"split seed {seed}"
         told.append(f"{escaped(str(name))} ({how}{rows})")
     where = f" on {', '.join(told)}" if told else ""
@@ -207,16 +207,15 @@ def _caption(
         f"{what}{where}, {order}. The mean over a block's elements is left unwritten. Train and"
         " valid took part in the choice, test did not."
     )
-    papers = [one.formula.is_papers for one in exported]
+    papers = [record.formula.is_papers for record in exported]
     caption += " $N$ is the number of blocks." if any(papers) else ""
     return caption if all(papers) else caption + _POSITIONS
 
 
-def _formula_row(one: Exported, table: str | None) -> str:
-    found = [f for f in one.provenance.figures if f.table == table]
-    return _row(
-        _cell(one.formula), str(one.formula.complexity), *_cells(found[0] if found else None)
-    )
+def _formula_row(record: Exported, table: str | None) -> str:
+    figures = [f for f in record.provenance.figures if f.table == table]
+    cells = _cells(figures[0] if figures else None)
+    return _row(_cell(record.formula), str(record.formula.complexity), *cells)
 
 
 def _cell(formula: Formula) -> str:

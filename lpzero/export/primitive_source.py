@@ -99,14 +99,14 @@ def _definition(function: Callable[..., Any], what: str) -> ast.FunctionDef:
     raise InputError(f"{what} cannot be exported as Python: its source is not available")
 
 
-def _refuse_foreign(node: ast.AST, what: str, known: set[str]) -> None:
+def _refuse_foreign(node: ast.AST, what: str, allowed: set[str]) -> None:
     """Raise InputError if a body uses more than its operands, torch, guards, math and builtins."""
     named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     local = {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
     local |= {
         n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
-    foreign = sorted(named - local - known - {"torch", "math"} - set(dir(builtins)))
+    foreign = sorted(named - local - allowed - {"torch", "math"} - set(dir(builtins)))
     if foreign:
         raise InputError(
             f"{what} cannot be exported as Python: its body uses {foreign[0]!r};"

@@ -86,10 +86,10 @@ def write(exported: list[Exported]) -> str:
     """The source of the module; a module contains one formula."""
     if len(exported) != 1:
         raise InputError(f"a Python module contains one formula, but {len(exported)} were chosen")
-    one = exported[0]
-    if one.options.definitions != OURS:
+    record = exported[0]
+    if record.options.definitions != OURS:
         raise InputError("a module reads H, W and G as ours; export a released one with --to json")
-    source = _FormulaSource(one.formula)
+    source = _FormulaSource(record.formula)
     copied = _copied([*_FIRST, *_LAST, *source.calls], source.reads.features)
     texts = {name: definition.text for name, definition in copied.items()}
     own = [*source.functions, *source.sources.functions.values()]
@@ -108,8 +108,8 @@ def write(exported: list[Exported]) -> str:
         if text
     )
     used = _names_in(ast.parse("\n".join(own))).union(*(of.names for of in copied.values()))
-    head = _HEAD.format(formula=one.formula, engine=VERSION)
-    return f"{head}\n{_constants(one, source.reads, used)}\n\n\n{code}\n"
+    head = _HEAD.format(formula=record.formula, engine=VERSION)
+    return f"{head}\n{_constants(record, source.reads, used)}\n\n\n{code}\n"
 
 
 @dataclass(frozen=True)
@@ -281,26 +281,26 @@ class _TermSource:
         return f"{function}({', '.join(arguments)})"
 
 
-def _constants(one: Exported, reads: _Reads, used: set[str]) -> str:
+def _constants(exported: Exported, reads: _Reads, used: set[str]) -> str:
     """The constants and aliases that are used, and what the file says about the formula."""
-    names = _ordered(STATISTICS, one.formula.statistics)
+    names = _ordered(STATISTICS, exported.formula.statistics)
     values = {
-        "FORMULA": str(one.formula),
-        "SIGN": one.formula.sign,
+        "FORMULA": str(exported.formula),
+        "SIGN": exported.formula.sign,
         "USES": reads.statistics,
         "SIZES": reads.sizes,
         "ENDS": reads.ends,
-        "COLUMNS": one.formula.columns,
+        "COLUMNS": exported.formula.columns,
         "SOURCES": {name: STATISTICS[name].source.value for name in names},
         "TAPPED": reads.tapped,
         "GRADIENTS": tuple(name for name in names if STATISTICS[name].is_gradient),
-        "LIMIT": one.options.limit,
-        "LOSS": one.options.loss,
-        "BATCH_SEED": one.options.batch_seed,
+        "LIMIT": exported.options.limit,
+        "LOSS": exported.options.loss,
+        "BATCH_SEED": exported.options.batch_seed,
         "TRIAL_LIMIT": synthetic_networks.LIMIT,
         "TRIAL_TENSORS": {name: synthetic_networks.stand_in(name) for name in names},
-        "TRIAL_COLUMNS": tuple(synthetic_networks.columns(one.formula.columns)),
-        "TRIAL_SCORES": one.trial,
+        "TRIAL_COLUMNS": tuple(synthetic_networks.columns(exported.formula.columns)),
+        "TRIAL_SCORES": exported.trial,
         "TOLERANCE": synthetic_networks.TOLERANCE,
     }
     lines = [
@@ -308,7 +308,7 @@ def _constants(one: Exported, reads: _Reads, used: set[str]) -> str:
         for name, value in values.items()
         if name in used.union(_ALWAYS)
     ]
-    record = to_value(one)
+    record = to_value(exported)
     told = {name: record[name] for name in ("name", "sketch", "batches", "provenance")}
     literal = pformat(_ascii(told), width=_WIDTH, sort_dicts=False)
     aliases = [f"{name} = {type_}" for name, type_ in _ALIASES.items() if name in used]

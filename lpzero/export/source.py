@@ -74,18 +74,18 @@ class Choice:
         return list(entries)
 
     def _referred(self, entries: Sequence[Exported], where: str) -> Exported:
-        found = _REFERENCE.fullmatch(self.formula or "")
-        if found is None:
+        reference = _REFERENCE.fullmatch(self.formula or "")
+        if reference is None:
             raise InputError(
                 f"--formula is {self.formula!a:.40}; use a position (3) or an id (id:57)"
             )
-        number = int(found[2])
-        if found[1]:
-            named = [one for one in entries if one.provenance.id == number]
+        number = int(reference[2])
+        if reference[1]:
+            named = [entry for entry in entries if entry.provenance.id == number]
         else:
             named = list(entries[number - 1 : number]) if number else []
         if not named:
-            raise InputError(f"{where} contains {len(entries)} formulas and none is {found[0]}")
+            raise InputError(f"{where} contains {len(entries)} formulas and none is {reference[0]}")
         return named[0]
 
 
@@ -124,12 +124,12 @@ def select(
     return _chosen(_named(source, named), choice, "the formula")
 
 
-def _chosen(found: Formulas, choice: Choice, where: str) -> Selection:
-    if found.ensemble is not None and replace(choice, members=False) == Choice():
-        return Selection(found.entries, ensemble=found.ensemble)
-    entries = choice.of(found.entries, None, where)
+def _chosen(formulas: Formulas, choice: Choice, where: str) -> Selection:
+    if formulas.ensemble is not None and replace(choice, members=False) == Choice():
+        return Selection(formulas.entries, ensemble=formulas.ensemble)
+    entries = choice.of(formulas.entries, None, where)
     return Selection(
-        entries, predictor=None if found.predictor is None else lambda: found.predictor
+        entries, predictor=None if formulas.predictor is None else lambda: formulas.predictor
     )
 
 
@@ -198,7 +198,7 @@ def _run(folder: Path, choice: Choice) -> Selection:
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:
     """The formulas with whole tensors instead of cut ones."""
-    return [replace(one, options=replace(one.options, limit=None)) for one in entries]
+    return [replace(entry, options=replace(entry.options, limit=None)) for entry in entries]
 
 
 Line = Mapping[str, Any]
@@ -226,8 +226,8 @@ class RunRecords:
 
         Those that are not in the hall of fame have no figures.
         """
-        found = None if self.run.result is None else self.run.result.get("ensemble")
-        return [] if found is None else [self._entry(text) for text in found["members"]]
+        ensemble = None if self.run.result is None else self.run.result.get("ensemble")
+        return [] if ensemble is None else [self._entry(text) for text in ensemble["members"]]
 
     def predictor(self) -> ExportedPredictor | None:
         """The predictor beside the winner; None if the run has none."""
@@ -264,11 +264,11 @@ class RunRecords:
     def counters(self) -> list[CounterFigures]:
         """The best count, if the result has one, and the counters, table by table."""
         where = f"{self.folder}: counters"
-        found = []
+        figures = []
         for name in (table["name"] for table in self.run.tables):
-            found += [_counter_figures(line, where) for line in self._count(name)]
-            found += [_counter_figures(line, where) for line in self.run.counters(name)]
-        return found
+            figures += [_counter_figures(line, where) for line in self._count(name)]
+            figures += [_counter_figures(line, where) for line in self.run.counters(name)]
+        return figures
 
     def _count(self, table: str) -> list[Line]:
         """The best count on a table as a counter's line; none if the result has none there."""
@@ -286,14 +286,14 @@ class RunRecords:
         figures = []
         for name in names:
             judged = line.get("judged", {}).get(name, {})
-            parts = {part: found for part, found in judged.items() if part != "all"}
-            given = {part: found["rho_given_params"] for part, found in parts.items()}
+            parts = {part: judgement for part, judgement in judged.items() if part != "all"}
+            given = {part: judgement["rho_given_params"] for part, judgement in parts.items()}
             figures.append(
                 self._figures(
                     name,
                     n=self.run.summary(name)["n"],
                     rho=rhos[name],
-                    rho_ci={part: found["rho_ci"] for part, found in parts.items()},
+                    rho_ci={part: judgement["rho_ci"] for part, judgement in parts.items()},
                     rho_given_params={p: value for p, value in given.items() if value is not None},
                 )
             )
@@ -303,11 +303,11 @@ class RunRecords:
         figures = []
         for table in self.run.tables:
             name = table["name"]
-            known = self.run.summary(name)
+            summary = self.run.summary(name)
             figures.append(
                 self._figures(
                     name,
-                    n={"train": known["n_fitness"]} if known else {},
+                    n={"train": summary["n_fitness"]} if summary else {},
                     rho={"train": row[f"{name} {RHO}"]},
                     rho_ci={},
                     rho_given_params={"train": row[f"{name} {RHO_GIVEN_PARAMS}"]},
@@ -319,9 +319,9 @@ class RunRecords:
         table = next(t for t in self.run.tables if t["name"] == name)
         is_of_whole = self.run.settings.get("whole_table", False)
         seed = None if is_of_whole else self.run.request["split_seed"]
-        known = {"table": name, "split_seed": seed}
-        known |= {field: table[field] for field in ("space", "target", "digest")}
-        return json_form.figures(Fields({**known, **numbers}, f"{self.folder}: {name!a:.40}"))
+        about = {"table": name, "split_seed": seed}
+        about |= {field: table[field] for field in ("space", "target", "digest")}
+        return json_form.figures(Fields({**about, **numbers}, f"{self.folder}: {name!a:.40}"))
 
     def _record(self, line: Line, figures: Sequence[Figures]) -> Exported:
         fields = Fields({"id": None, "generation": None, **line}, str(self.folder))
@@ -363,10 +363,10 @@ def _counter_figures(line: Line, where: str) -> CounterFigures:
 
 def _batches(names: Sequence[str], chosen: Minibatch | None) -> tuple[Batch, ...]:
     """How the spaces draw their inputs; spaces unknown to this version are omitted."""
-    found = []
+    batches = []
     for name in dict.fromkeys(names):
         try:
-            found.append(batch_of(spaces.get(name), chosen))
+            batches.append(batch_of(spaces.get(name), chosen))
         except UnknownNameError:
             continue
-    return tuple(found)
+    return tuple(batches)

@@ -77,7 +77,7 @@ def load(path: str | Path) -> Formulas:
     lines = [line.strip() for line in read_text(place).splitlines()]
     if not lines or lines[0] != MARK:
         raise InputError(f"{place} is not an lpzero sympy form; expected the first line {MARK!r}")
-    texts = [found[1] for line in lines if (found := _FORMULA.fullmatch(line))]
+    texts = [match[1] for line in lines if (match := _FORMULA.fullmatch(line))]
     if len(texts) != 1:
         raise InputError(f"{place} has {len(texts)} lines '# formula: ...', expected one")
     return Formulas([Exported(place.stem, parse(texts[0]), Provenance("file"))])

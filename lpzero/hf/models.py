@@ -9,7 +9,8 @@ random batch that a model can read is token ids below its vocabulary, or images 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,13 @@ def build(
     seed: int = 0,
     inputs: int | None = None,
     length: int | None = None,
+    dtype: str = "float32",
 ) -> nn.Module:
     """The untrained model of a configuration: a file, a folder with one, or its fields.
 
     Its class is the one under `architectures`, else the causal language model or the encoder of its
-    type. Equal seeds give equal weights. Raises MemoryLimitError if the model, or a pass of so many
-    inputs of that length, would not fit.
+    type. Equal seeds give equal weights; they are drawn in the dtype, in which the model is built.
+    Raises MemoryLimitError if the model, or a pass of so many inputs of that length, would not fit.
     """
     is_fields = isinstance(configuration, Mapping)
     place = "the configuration" if is_fields else str(configuration)
@@ -57,13 +59,24 @@ def build(
         if isinstance(configuration, Mapping)
         else read_configuration(configuration)
     )
-    with transformers_offline(place):
+    with transformers_offline(place), _drawn_in(dtype):
         make = _maker(fields, place)
         laid_out = outline(make, place)
         check_pass(laid_out, _empty_batch(laid_out, inputs, length), place)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return make().eval()
+
+
+@contextmanager
+def _drawn_in(dtype: str) -> Iterator[None]:
+    """A context in which modules are made in that dtype."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, dtype))
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def lay_out(configuration: str | Path) -> nn.Module:
@@ -83,8 +96,13 @@ def build_unmeasured(fields: Mapping[str, Any], seed: int) -> nn.Module:
         return _maker(checked, place)().eval()
 
 
-def load(folder: str | Path, inputs: int | None = None, length: int | None = None) -> nn.Module:
-    """The model in a folder that `save_pretrained` wrote, with its weights."""
+def load(
+    folder: str | Path,
+    inputs: int | None = None,
+    length: int | None = None,
+    dtype: str = "float32",
+) -> nn.Module:
+    """The model in a folder that `save_pretrained` wrote, with its weights in the dtype."""
     place = Path(folder)
     fields = read_configuration(place)
     has_safetensors = any(place.glob("*.safetensors"))
@@ -102,7 +120,7 @@ def load(folder: str | Path, inputs: int | None = None, length: int | None = Non
             use_safetensors=has_safetensors,
             weights_only=True,
             attn_implementation=_EAGER,
-            dtype=torch.float32,
+            dtype=getattr(torch, dtype),
         )
     return model.eval()
 

@@ -30,7 +30,9 @@ Interval = tuple[float, float]
 SEED = 0
 RESAMPLES = 1000
 LEVEL = 0.95
-_ELEMENTS = 1 << 21  # of an array (R, n) that is computed at a time
+_MOST_DRAWS = 10_000_000  # more than 10,000 rows are resampled less often: their interval is narrow
+_LEAST_RESAMPLES = 200
+_ELEMENTS = 1 << 24  # of an array (R, n) that is computed at a time
 
 
 class Intervals(NamedTuple):
@@ -76,7 +78,11 @@ def percentile_interval(values: FloatArray) -> Interval:
 
 
 def draw_counts(n: int, resamples: int) -> FloatArray:
-    """How often each architecture is drawn in each resample of n draws (R, n); read-only."""
+    """How often each architecture is drawn in each resample of n draws (R, n); read-only.
+
+    Of many architectures fewer resamples are drawn, so that time and memory are bounded.
+    """
+    resamples = min(resamples, max(_LEAST_RESAMPLES, _MOST_DRAWS // max(1, n)))
     keeps = n <= large_resamples.MANY
     return _draw_again(n, resamples) if keeps else _draw(n, resamples)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from spaces.base import Space
+from spaces.base import EMBEDDING, Space
 from spaces.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -91,6 +91,12 @@ def head_width(space: Space[Any], arch: Any) -> float:
     return sum(space.block_widths(arch)) / n_heads if n_heads else 0.0
 
 
+def embedding_rank(space: Space[Any], arch: Any) -> float:
+    """The rank that embedded inputs can have: the lesser of their width and the first block's."""
+    ends, blocks = space.end_sizes(arch), space.block_sizes(arch)
+    return float(min(ends[EMBEDDING]["width"], blocks[0]["width"]))
+
+
 _COUNTERS: dict[str, Counter] = {
     function.__name__.replace("_", "-"): function
     for function in (
@@ -104,6 +110,7 @@ _COUNTERS: dict[str, Counter] = {
         projections,
         heads,
         head_width,
+        embedding_rank,
     )
 }
 _OF_HEADS = ("heads", "head-width")
@@ -129,6 +136,12 @@ def reads(name: str) -> frozenset[str]:
 def defined(space: Space[Any]) -> list[str]:
     """The names of the counters that the space's architectures have."""
     return [name for name in _COUNTERS if not reads(name) & space.absent_statistics]
+
+
+def quick(space: Space[Any]) -> list[str]:
+    """The names of those for which no network is run: all, but for a user's space."""
+    own: list[str] | None = getattr(space, "quick_counters", None)
+    return defined(space) if own is None else own
 
 
 def factors(table: Table) -> dict[str, FloatArray]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement.bootstrap import Difference, Outcome
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
 
 
-class Count(Protocol):
-    """A product of sizes: its formula, which prints as text, and its scores (n,) of all rows."""
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A product of sizes with its scores (n,) of all rows."""
 
-    @property
-    def formula(self) -> object: ...
-
-    @property
-    def scores(self) -> FloatArray: ...
+    formula: Formula
+    scores: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +53,12 @@ def rival_lines(
     JSON values: name, kind, formula, n, rho with its interval, and the winner's rho less the
     rival's with the interval from the same resamples. Best first.
     """
-    counted = [Rival(name, "counter", found) for name, found in judged.counter_scores.items()]
-    columns = [Rival(name, "column", found) for name, found in judged.oriented_columns().items()]
+    counted = [
+        Rival(name, "counter", of_counter) for name, of_counter in judged.counter_scores.items()
+    ]
+    columns = [
+        Rival(name, "column", of_counter) for name, of_counter in judged.oriented_columns().items()
+    ]
     lines = []
     for rival in (*counted, *columns, *rivals):
         difference = judged.compare(scores, {rival.name: rival.scores}).get(rival.name)
@@ -183,7 +185,7 @@ def verdict(
     """
     if winner.flaw is not None:
         return f"It ranks nothing: its scores on the {winner.n} test rows are {winner.flaw}."
-    clauses = [_compared(name, found, column) for name, found in differences.items()]
+    clauses = [_compared(name, difference, column) for name, difference in differences.items()]
     clauses = clauses or [f"It reaches rho {_signed(winner.rho)} on {winner.n} test rows"]
     if winner.rho_given_params is not None:  # else there are no sizes to group by
         clauses += _within(winner)

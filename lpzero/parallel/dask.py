@@ -50,22 +50,22 @@ def wait_while_connecting(client: Client) -> None:
 
 def connected(address: str) -> Client:
     """The connection of this process to the scheduler, with workers of the same version."""
-    known = _CLIENTS.pop(address, None)
-    if known is not None:
-        wait_while_connecting(known)
-    if known is None or known.status != "running":
+    client = _CLIENTS.pop(address, None)
+    if client is not None:
+        wait_while_connecting(client)
+    if client is None or client.status != "running":
         _check_address(address)
         # What the user needs of it is raised here; its own log would come on top.
         for log in ("distributed", "distributed.client", "distributed.utils"):
             logging.getLogger(log).setLevel(logging.CRITICAL)
         try:
-            known = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, ImportError) as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(f"no Dask scheduler at {address}: {reason}") from error
-        _check_versions(known)
-    _CLIENTS[address] = known
-    return known
+        _check_versions(client)
+    _CLIENTS[address] = client
+    return client
 
 
 def _check_address(address: str) -> None:
@@ -83,11 +83,11 @@ def _check_versions(client: Client) -> None:
     Each task compares it too, so workers that join later, or do not answer now, are not missed.
     """
     try:
-        found = client.run(pkgutil.resolve_name, "lpzero.version:VERSION", on_error="return")
+        versions = client.run(pkgutil.resolve_name, "lpzero.version:VERSION", on_error="return")
     except UNANSWERED:
         return
     others: dict[str, list[str]] = {}
-    for where, version in found.items():
+    for where, version in versions.items():
         if version != VERSION and not isinstance(version, OSError):  # a worker that was just lost
             others.setdefault(version if isinstance(version, str) else "none", []).append(where)
     if others:
@@ -143,16 +143,16 @@ class DaskPool:
 
     def answers(self) -> list[tuple[int, Answer]]:
         try:
-            found = [self._finished.get(timeout=POLL_SECONDS)]
+            finished = [self._finished.get(timeout=POLL_SECONDS)]
         except Empty:
             self._check_connection()
             return []
         while not self._finished.empty():
-            found.append(self._finished.get())
+            finished.append(self._finished.get())
         # A future is told of twice if its result was lost and computed again.
         return [
             (self._running.pop(future), self._answer(future))
-            for future in dict.fromkeys(found)
+            for future in dict.fromkeys(finished)
             if future in self._running
         ]
 

@@ -74,12 +74,12 @@ class LocalPool:
 
     def answers(self) -> list[tuple[int, Answer]]:
         try:
-            found = [self._finished.get(timeout=POLL_SECONDS)]
+            finished = [self._finished.get(timeout=POLL_SECONDS)]
         except Empty:
             return []
         while not self._finished.empty():
-            found.append(self._finished.get())
-        return [(self._running.pop(future), _answer(future)) for future in found]
+            finished.append(self._finished.get())
+        return [(self._running.pop(future), _answer(future)) for future in finished]
 
     def close(self) -> None:
         if self._running:
@@ -117,8 +117,8 @@ def _answer(future: Future[Any]) -> Answer:
         return Died()
     if error is not None:
         raise error
-    found: Done | Raised = future.result()
-    return found
+    answer: Done | Raised = future.result()
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class _Mapped:
 
     @staticmethod
     def of(payload: Payload) -> _Mapped:
-        sizes = tuple(one.nbytes for one in payload.arrays)
+        sizes = tuple(array.nbytes for array in payload.arrays)
         if not sizes:
             return _Mapped(payload, None, ())
         path = _scratch_folder(sum(sizes)) / f"{payload.digest}.arrays"

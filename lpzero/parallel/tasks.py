@@ -212,12 +212,12 @@ def apply(load: Callable[[], Function], item: bytes) -> Done | Raised:
         return Raised.of(error)
 
 
-def version_error(found: dict[str, list[str]], wanted: str) -> InputError:
+def version_error(versions: dict[str, list[str]], wanted: str) -> InputError:
     """The error for workers with other versions, by version; a version is "none" without lpzero."""
     told = "; ".join(
         f"lpzero {version} on {', '.join(sorted(where)[:3])}"
         + (f" and {len(where) - 3} more" if len(where) > 3 else "")
-        for version, where in sorted(found.items())
+        for version, where in sorted(versions.items())
     )
     return InputError(
         f"workers need lpzero {wanted}, as here; found {told}: install the same version there"

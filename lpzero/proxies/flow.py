@@ -1,11 +1,14 @@
 """Passes over absolute weights and an input of ones: of the papers, and of public code.
 
-`gradients`, of the sum of outputs (equation 11 of T-Razor): only products of absolute weights
+`backwards`, of the sum of outputs (equation 11 of T-Razor): only products of absolute weights
 matter. LayerNorms are removed for this pass, because the sum of a LayerNorm's outputs has no
 gradient. Instead each block's input is divided by its largest element and the block's output is
 multiplied by it again: this does not change a linear block, and it keeps attention from overflowing
-where the products of many blocks exceed float32. Runs in float64, or in float32 for a quick
-network, on one sequence as long as the batch's. The ones are the pixels of an image that passes
+where the products of many blocks exceed float32. The factors are carried beside the numbers with
+exponents of any size, and what exceeds float64 in the end is compressed to the top of its range, in
+its order (`in_range`). Runs in float64, or in float32 for a quick network, on one sequence as long
+as the batch's. Of a large network one block at a time is copied and run: forwards, and again when
+its gradients are read. The ones are the pixels of an image that passes
 through the absolute weights of the model's `embedding` (T-Razor, section IV-A), or the input of the
 first block where there is no image.
 
@@ -22,10 +25,12 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -37,51 +42,135 @@ from lpzero.statistics.trace import BlockCall, first_tensor, trace, without_norm
 from spaces.gpt2.model import Attention
 
 if TYPE_CHECKING:
-    from lpzero.proxies.network import Network
+    from lpzero.proxies.network import Network, WeightMatrix
 
+V = TypeVar("V")
 MASKED = 1e4  # the absolute value of what the released models add to masked scores
+
+
+_SMALL = 1 << 28  # bytes of absolute weights up to which the gradients of all blocks are held
+TOP = 1023  # the exponent of 2 from which on sums are compressed
+
+
+class Scaled(NamedTuple):
+    """The number value * 2 ** exponent."""
+
+    value: float
+    exponent: int = 0
+
+    def times(self, factor: float) -> Scaled:
+        value, exponent = math.frexp(self.value * factor)
+        return Scaled(value, exponent + self.exponent)
+
+    def to_float(self) -> float:
+        return math.ldexp(self.value, self.exponent)
+
+    def log(self) -> float:
+        """The natural logarithm of a positive number."""
+        return math.log(self.value) + self.exponent * math.log(2)
+
+
+def in_range(terms: Sequence[Sequence[Scaled]]) -> list[list[float]]:
+    """The terms as floats; if their sum exceeds these, all are divided by the same number.
+
+    That number makes the sum one at the top of the range, the larger the larger the true sum is.
+    """
+    every = [term for block in terms for term in block if term.value and math.isfinite(term.value)]
+    largest = max((t.exponent + math.frexp(t.value)[1] for t in every), default=0)
+    share = math.fsum(abs(math.ldexp(t.value, t.exponent - largest)) for t in every)
+    excess = largest + math.log2(share) - TOP if every else 0.0
+    if excess <= 0:
+        return [[term.to_float() for term in block] for block in terms]
+    compressed = math.ldexp(1.9 - 0.9 / (1 + excess), TOP)
+    return [
+        [math.ldexp(t.value, t.exponent - largest) / share * compressed for t in block]
+        for block in terms
+    ]
 
 
 class BlockFlow(NamedTuple):
     """The gradients of a block's matrices, in two dimensions: the factor times what is here."""
 
-    factor: float
+    factor: Scaled
     gradients: list[Tensor]
 
 
-def gradients(network: Network) -> list[BlockFlow]:
-    """The gradients of each block's matrices.
+def read_blocks(
+    network: Network, read: Callable[[Sequence[WeightMatrix], BlockFlow], V]
+) -> list[V]:
+    """What `read` gives for the matrices of each block and their gradients.
 
-    Blocks are differentiated one by one, because powers of ten are carried beside the numbers:
+    A small network's gradients are shared with other proxies; else each block's are released when
+    they are read.
+    """
+    if _is_small(network):
+        return [read(*pair) for pair in zip(network.matrices, network.flowed, strict=True)]
+    with network.untouched():
+        pairs = zip(reversed(network.matrices), backwards(network), strict=True)
+        return [read(*pair) for pair in pairs][::-1]
+
+
+def _is_small(network: Network) -> bool:
+    numbers = sum(p.numel() for block in network.blocks for p in block.parameters())
+    return numbers * _dtype(network).itemsize <= _SMALL
+
+
+def _dtype(network: Network) -> torch.dtype:
+    return torch.float32 if network.is_quick else torch.float64
+
+
+def backwards(network: Network) -> Iterator[BlockFlow]:
+    """The gradients of each block's matrices, from the last block to the first.
+
+    Blocks are differentiated one by one, because powers of two are carried beside the numbers:
     x_true = factor * x forwards, and likewise backwards.
     """
-    dtype = torch.float32 if network.is_quick else torch.float64
-    positive = [
-        {
-            name: parameter.detach().abs().to(dtype).requires_grad_(parameter.ndim >= 2)
-            for name, parameter in block.named_parameters()
-        }
-        for block in network.blocks
-    ]
-    x, factor, passes = _first_input(network).to(dtype), 1.0, []
+    dtype, is_small = _dtype(network), _is_small(network)
+    x, factor, passes = _first_input(network).to(dtype), Scaled(1.0), []
     with without_norms(network.blocks):
-        for block, parameters, call in zip(network.blocks, positive, _calls(network), strict=True):
-            scale = float(x.abs().max())
-            entered = (x / scale).requires_grad_()
-            state = parameters | _buffers(block, dtype)
-            y = first_tensor(torch.func.functional_call(block, state, *call.arguments(entered)))
-            passes.append((parameters, entered, y, scale))
-            x, factor = y.detach(), factor * scale
-    cotangent, found = torch.ones_like(x), []
-    for parameters, entered, y, scale in reversed(passes):
-        wanted = [p for p in parameters.values() if p.ndim >= 2]
-        *of_matrices, slope = torch.autograd.grad(
-            y, [*wanted, entered], cotangent, materialize_grads=True
-        )
-        found.append(BlockFlow(factor, [g.flatten(1) for g in of_matrices]))
-        largest = float(slope.abs().max()) or 1.0
-        cotangent, factor = slope / largest, factor * (largest / scale)
-    return found[::-1]
+        for block, call in zip(network.blocks, _calls(network), strict=True):
+            scale = _largest(x)
+            run = partial(_run_block, block, call, (x / scale).requires_grad_())
+            with torch.set_grad_enabled(is_small):
+                ran = run()
+            passes.append((run, ran if is_small else None, scale))
+            x, factor = ran.output.detach(), factor.times(scale)
+            del ran
+        cotangent = torch.ones_like(x)
+        while passes:
+            run, kept, scale = passes.pop()
+            ran = kept or run()
+            *of_matrices, slope = torch.autograd.grad(
+                ran.output, [*ran.matrices, ran.entered], cotangent, materialize_grads=True
+            )
+            del ran, kept
+            yield BlockFlow(factor, [g.flatten(1) for g in of_matrices])
+            largest = _largest(slope) or 1.0
+            cotangent, factor = slope / largest, factor.times(largest / scale)
+
+
+class _BlockRun(NamedTuple):
+    """One block with absolute weights: those with two axes or more, its input and its output."""
+
+    matrices: list[Tensor]
+    entered: Tensor
+    output: Tensor
+
+
+def _run_block(block: nn.Module, call: BlockCall, entered: Tensor) -> _BlockRun:
+    dtype = entered.dtype
+    parameters = {
+        name: parameter.detach().abs().to(dtype).requires_grad_(parameter.ndim >= 2)
+        for name, parameter in block.named_parameters()
+    }
+    state = parameters | _buffers(block, dtype)
+    output = torch.func.functional_call(block, state, *call.arguments(entered))
+    wanted = [p for p in parameters.values() if p.ndim >= 2]
+    return _BlockRun(wanted, entered, first_tensor(output))
+
+
+def _largest(x: Tensor) -> float:
+    return float(x.abs().max())
 
 
 def _calls(network: Network) -> list[BlockCall]:

@@ -389,18 +389,22 @@ def _positions(
     """The formula's statistics of a network, which runs once, and its sizes if they are known."""
     from lpzero.statistics.extraction import extract  # imports torch
 
-    found = extract(
-        network.model,
-        network.tokens,
-        loss=network.loss,
-        seed=network.seed,
-        chunk=network.chunk,
-        limit=limit,
-        with_ends=with_ends,
-        layout=network.layout if network.has_layout else None,
-        names=formula.statistics,
-        definitions=definitions,
-    )
+    names = set(formula.statistics)
+    if network.has_passed(names) and not with_ends and definitions == OURS:
+        found = network.passed_statistics(names, limit)
+    else:
+        found = extract(
+            network.model,
+            network.tokens,
+            loss=network.loss,
+            seed=network.seed,
+            chunk=network.chunk,
+            limit=limit,
+            with_ends=with_ends,
+            layout=network.layout if network.has_layout else None,
+            names=names,
+            definitions=definitions,
+        )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
     pairs = zip(found.blocks, sizes["blocks"], strict=True)
     blocks = [_matrices(block) | _sizes(of) for block, of in pairs]

@@ -23,7 +23,7 @@ import numpy as np
 from torch import nn
 
 from lpzero.errors import InputError
-from lpzero.proxies.base import Measure, NetworkProxy, Proxy
+from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
 from lpzero.proxies.measurements import Measurements, Record, evaluate
@@ -39,6 +39,7 @@ from lpzero.statistics.model_sizes import ModelSizes, model_flops, model_sizes
 from lpzero.statistics.objective import Loss, LossError, named_loss
 from primitives.formula import Formula
 from spaces.base import Sizes, Space
+from spaces.memory import NOT_ENOUGH, is_out_of_memory
 from spaces.own.space import source_digest
 from spaces.taps import Tap, ends_of
 
@@ -313,13 +314,26 @@ def score_networks(
     if not networks:
         raise InputError("there is no model to score")
     given = GivenModels(networks)
+    asked = [as_proxy(one) for one in proxies]
     for model in given.models.values():
         model.network.sizes = {"blocks": model.sizes.blocks, "ends": model.sizes.ends}
+        # One pass for all that read the loss's gradient; a formula alone holds less of it.
+        model.network.is_shared = sum(Needs.LABELS in proxy.needs for proxy in asked) > 1
     measurements = GivenMeasurements(given)
-    rows = [
-        row for one in proxies for row in _rows(as_proxy(one), given, measurements, definitions)
-    ]
-    return Scores(tuple(rows))
+    rows: dict[int, list[Scored]] = {}
+    # First those that may read this pass, then those that differentiate something else, without it.
+    for is_last in (False, True):
+        for place, proxy in enumerate(asked):
+            if _differentiates_else(proxy) == is_last:
+                rows[place] = _rows(proxy, given, measurements, definitions)
+        for model in given.models.values():
+            model.network.kept.pop("passed", None)
+    return Scores(tuple(row for place in sorted(rows) for row in rows[place]))
+
+
+def _differentiates_else(proxy: Proxy) -> bool:
+    """Whether it reads gradients, and none of the loss."""
+    return Needs.GRADIENT in proxy.needs and Needs.LABELS not in proxy.needs
 
 
 def default_proxies(with_released: bool = False) -> list[AnyProxy]:
@@ -361,6 +375,7 @@ def _rows(
         except Exception as error:  # of one proxy, which must not end the others
             known = isinstance(error, (InputError, ValueError))
             told = str(error) if known else f"{type(error).__name__}: {error}"
+            told = NOT_ENOUGH if is_out_of_memory(error) else told
             reason = " ".join(told.split())[:400]
     seconds = (measurements.seconds - before) / len(archs)
     return [

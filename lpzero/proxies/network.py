@@ -11,7 +11,7 @@ proxy compares inputs, is a sequence or an image.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -21,14 +21,18 @@ from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.proxies import flow, passes, sample_gradients
+from lpzero.statistics.extraction import NetworkStatistics, of_pass
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Part, look_alikes
 from lpzero.statistics.objective import Loss, objective
 from lpzero.statistics.trace import BlockCall, Trace, named_weights, trace
+from primitives.statistics import STATISTICS, StatisticSource
+from spaces import memory
 
 V = TypeVar("V")
 _TAPS = ("A", "S")  # the statistics that hand-made proxies read
+_PASSED_TAPS = ("A", "S", "H")  # and formulas, too
 _MEANINGS = {
     "A": "FFN activations (A)",
     "H": "projections that feed heads (H)",
@@ -49,7 +53,7 @@ class Passed(NamedTuple):
     """Results of the pass over the whole batch, block by block, detached.
 
     gradients: those of each matrix, in two dimensions; inputs, outputs (B, T, d) and the gradient
-    at the inputs; A, S and heads as in a `Trace`, and the gradients at A and heads.
+    at the inputs; A, S, H and heads as in a `Trace`, and the gradients at A and heads.
     """
 
     gradients: list[list[Tensor]]
@@ -58,6 +62,7 @@ class Passed(NamedTuple):
     input_gradients: list[Tensor]
     A: list[list[Tensor]]
     S: list[list[Tensor]]
+    H: list[list[Tensor]]
     heads: list[list[Tensor]]
     A_gradients: list[list[Tensor]]
     head_gradients: list[list[Tensor]]
@@ -129,6 +134,7 @@ class Network:
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
         self.is_quick = is_quick
+        self.is_shared = False  # whether formulas read the pass of the other proxies
         self.has_layout = layout is not None
         self.sizes = sizes
         self.blocks = self.layout.find_blocks(model) if blocks is None else list(blocks)
@@ -182,6 +188,10 @@ class Network:
         """A random generator that depends only on the network's seed and the stream."""
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, stream])))
 
+    def check_memory(self, n_copies: int, what: str) -> None:
+        """Raise MemoryLimitError unless that many copies of the blocks' matrices fit."""
+        memory.check(n_copies * sum(weight.nbytes for weight in self.weights), what)
+
     def missing(self, tap: str) -> InputError:
         """The error that says which tap the model has not, with modules that look alike."""
         return InputError(
@@ -207,6 +217,27 @@ class Network:
         """The pass over the whole batch."""
         with self.untouched():
             return _joined([_one_pass(self, part) for part in self._parts()])
+
+    def has_passed(self, names: Collection[str]) -> bool:
+        """Whether formulas share a pass here, and it has these statistics."""
+        is_tapped = {n for n in names if STATISTICS[n].source is StatisticSource.TAP}
+        return self.is_shared and is_tapped <= set(_PASSED_TAPS)
+
+    def passed_statistics(self, names: Collection[str], limit: int | None) -> NetworkStatistics:
+        """The blocks' statistics, which are read from the shared pass instead of one of its own."""
+        passed = self.passed
+        taps = [
+            dict(zip(_PASSED_TAPS, of, strict=True))
+            for of in zip(passed.A, passed.S, passed.H, strict=True)
+        ]
+        gradients = {id(x): g for x, g in zip(passed.inputs, passed.input_gradients, strict=True)}
+        gradients |= {
+            id(matrix.weight): gradient
+            for block, of in zip(self.matrices, passed.gradients, strict=True)
+            for matrix, gradient in zip(block, of, strict=True)
+        }
+        seen = Trace(passed.inputs, passed.outputs, taps, passed.heads)
+        return of_pass(seen, self.blocks, gradients, names, limit)
 
     @Shared
     def released_pass(self) -> Passed:
@@ -256,12 +287,14 @@ class Network:
     @Shared
     def sampled(self) -> sample_gradients.Summary:
         """Gradients of each sequence's own loss, summarised."""
+        self.check_memory(len(self.tokens), "the gradients of every sequence")
         with self.untouched():
             return sample_gradients.summarise(sample_gradients.of_losses(self))
 
     @Shared
     def tangent(self) -> Tensor:
         """The tangent kernel of the sequences (B, B), traced over tokens and outputs."""
+        self.check_memory(len(self.tokens), "the gradients of every sequence")
         with self.untouched():
             return sample_gradients.gram(sample_gradients.of_outputs(self))
 
@@ -275,11 +308,12 @@ class Network:
     def flowed(self) -> list[flow.BlockFlow]:
         """The gradient of each matrix under absolute weights and an input of ones."""
         with self.untouched():
-            return flow.gradients(self)
+            return list(flow.backwards(self))[::-1]
 
     @Shared
     def released(self) -> flow.ReleasedFlow:
         """The pass over absolute weights as public code has it."""
+        self.check_memory(4, "a copy of the network in float64 and its gradients")
         with self.untouched():
             return flow.released_flow(self)
 
@@ -315,9 +349,12 @@ def flat(weight: Tensor) -> Tensor:
 
 
 def _one_pass(network: Network, part: slice) -> Passed:
-    found = network.trace(part)
+    taps = _PASSED_TAPS if network.is_shared else _TAPS
+    found = network.trace(part, taps=taps)
     loss = network.part_loss(found.output, part)
-    tapped_A, tapped_S = ([block[name] for block in found.taps] for name in _TAPS)
+    tapped_A, tapped_S, tapped_H = (
+        [block.get(name, []) for block in found.taps] for name in _PASSED_TAPS
+    )
     in_A = [x for block in tapped_A for x in block]
     in_heads = [x for block in found.heads for x in block]
     wanted = [*network.weights, *found.inputs, *in_A, *in_heads]
@@ -326,10 +363,10 @@ def _one_pass(network: Network, part: slice) -> Passed:
     of_inputs = [next(gradients) for _ in found.inputs]
     of_A = [[next(gradients) for _ in block] for block in tapped_A]
     of_heads = [[next(gradients) for _ in block] for block in found.heads]
-    kinds = (tapped_A, tapped_S, found.heads)
-    A, S, heads = ([[x.detach() for x in block] for block in kind] for kind in kinds)
+    kinds = (tapped_A, tapped_S, tapped_H, found.heads)
+    A, S, H, heads = ([[x.detach() for x in block] for block in kind] for kind in kinds)
     inputs, outputs = ([x.detach() for x in kind] for kind in (found.inputs, found.outputs))
-    return Passed(of_weights, inputs, outputs, of_inputs, A, S, heads, of_A, of_heads)
+    return Passed(of_weights, inputs, outputs, of_inputs, A, S, H, heads, of_A, of_heads)
 
 
 def _joined(parts: list[Passed]) -> Passed:

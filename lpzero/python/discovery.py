@@ -113,8 +113,8 @@ class PredictorObject:
         from lpzero.proxies import Measurements
 
         read = [architecture(self.space, arch) for arch in archs]
-        found = self.proxy.predict(self.space, read, Measurements(context(**self.running)))
-        return tuple(found) if return_std else found.scores
+        predicted = self.proxy.predict(self.space, read, Measurements(context(**self.running)))
+        return tuple(predicted) if return_std else predicted.scores
 
     def __repr__(self) -> str:
         return self.proxy.definition
@@ -208,7 +208,7 @@ class Discovery:
         several = isinstance(data, list) and not isinstance(next(iter(data), None), tuple)
         reading = {name: given[name] for name in FILE if given[name]}
         tables = tuple(
-            table_of(one, self.space, **reading) for one in (data if several else [data])
+            table_of(item, self.space, **reading) for item in (data if several else [data])
         )
         if all(isinstance(table, str) for table in tables):
             given["space"] = space_name(self.space)
@@ -223,8 +223,8 @@ class Discovery:
         """What lets a campaign go on: its directory, or its formulas as the first ones."""
         if self.out is not None:
             return {"resume": True}
-        found = [str(row["formula"]) for row in self.run_.hall]
-        return {"start": tuple(dict.fromkeys((*(self.start or ()), *found)))}
+        formulas = [str(row["formula"]) for row in self.run_.hall]
+        return {"start": tuple(dict.fromkeys((*(self.start or ()), *formulas)))}
 
     def _run(self, tables: tuple[Any, ...], given: Mapping[str, Any]) -> None:
         from lpzero.parallel import whole_bar
@@ -257,8 +257,8 @@ class Discovery:
         if run.result is None:
             raise InputError(f"the campaign in {out} has no result yet: resume it")
         names = [table["name"] for table in run.tables]
-        known = {entry.name for entry in _options()}
-        kept = {k: v for k, v in run.settings.items() if k in known}
+        names_of_options = {entry.name for entry in _options()}
+        kept = {k: v for k, v in run.settings.items() if k in names_of_options}
         kept = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
         made = cls(names if len(names) > 1 else names[0], out=str(out), **kept)
         made.tables_, made.run_, made.result_ = (), run, dict(run.result)
@@ -324,14 +324,14 @@ class Discovery:
             running = {name: getattr(self, name) for name in _RUNNING}
             return winner.predict(list(X), home, seed=seed, **running)
         fitted = self.tables_[0] if self.tables_ else None
-        known = {} if fitted is None or fitted.space is not None else dict(fitted.columns)
+        fitted_columns = {} if fitted is None or fitted.space is not None else dict(fitted.columns)
         if hasattr(self, "n_features_in_"):
             names = list(getattr(self, "feature_names_in_", ()))
             headings = names or [f"x{place}" for place in range(self.n_features_in_)]
             columns = matching_columns(X, headings, bool(names), type(self).__name__)
         else:
             columns = self._columns(X)
-        return winner.predict_columns(columns, known)
+        return winner.predict_columns(columns, fitted_columns)
 
     def _columns(self, X: Any) -> dict[str, FloatArray]:
         from spaces.tables.row_files import is_frame, rows_of_frame
@@ -439,13 +439,13 @@ def _predictor(campaign: Campaign) -> PredictorProxy | None:
     """The predictor beside the campaign's winner as a proxy; None if there is none."""
     from lpzero.proxies.predictor import PredictorProxy
 
-    found = campaign.prediction_
-    if found is None:
+    prediction = campaign.prediction_
+    if prediction is None:
         return None
     table = campaign.tables[0]
     assert table.space is not None, "the nested choice has networks"
     name, space = f"{table.name}-predictor", table.space.name
-    return PredictorProxy(name, found.predictor, space, campaign.options, found.n_seeds)
+    return PredictorProxy(name, prediction.predictor, space, campaign.options, prediction.n_seeds)
 
 
 def _options() -> list[Any]:
@@ -467,7 +467,7 @@ def _check_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
 def _shown(data: Any) -> str:
     if isinstance(data, (str, Path)):
         return str(data)
-    if isinstance(data, list) and all(isinstance(one, str) for one in data):
+    if isinstance(data, list) and all(isinstance(item, str) for item in data):
         return ", ".join(data)
     name = getattr(data, "name", None)
     return name if isinstance(name, str) else f"{type(data).__name__} of {len(data)} rows"

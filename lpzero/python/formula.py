@@ -97,7 +97,7 @@ class FormulaObject:
         """
         names = formula_names(columns)
         given = {names[h]: np.asarray(of, dtype=np.float64) for h, of in columns.items()}
-        known = {} if fitted is None else {formula_names(fitted)[h]: of for h, of in fitted.items()}
+        of_fitted = {formula_names(fitted)[h]: of for h, of in fitted.items()} if fitted else {}
         read = parse(self.text)
         values = {}
         for name in read.columns:
@@ -106,16 +106,16 @@ class FormulaObject:
                 raise InputError(f"the rows have no column {plain}, which {self.text} reads")
             values[name] = given[plain]
             if name != plain:
-                among = np.sort(known.get(plain, given[plain]))
+                among = np.sort(of_fitted.get(plain, given[plain]))
                 values[name] = np.searchsorted(among, given[plain], "right") / len(among)
         whole = Values(columns=values).score(read)
         if not isinstance(whole, Rejected):
             return whole
         scores = np.full(len(next(iter(given.values()))), np.nan)
         for row in range(len(scores)):
-            one = Values(columns={k: v[row : row + 1] for k, v in values.items()}).score(read)
-            if not isinstance(one, Rejected):
-                scores[row] = one[0]
+            score = Values(columns={k: v[row : row + 1] for k, v in values.items()}).score(read)
+            if not isinstance(score, Rejected):
+                scores[row] = score[0]
         return scores
 
     def score(self, data: Data, *, space: SpaceLike | None = None, **options: Any) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,12 +118,13 @@ def train(space: SpaceLike, *, progress: bool | None = None, **options: Any) -> 
     return TrainedTable(result("train", progress, {"space": space_name(space)}, options))
 
 
-@of_verb("search", "proxies", "loops", "hf", "quiet")
+@of_verb("search", "proxies", "loops", "hf", "quiet", "train")
 def search(
     space: SpaceLike,
     proxy: ProxyLike | Sequence[ProxyLike] | None = None,
     loop: str | Sequence[str] | None = None,
     *,
+    train: Callable[[Any, int], float] | str | None = None,
     table: Data | None = None,
     target: str | None = None,
     progress: bool | None = None,
@@ -131,15 +132,25 @@ def search(
 ) -> SearchResult:
     """The best architecture of the space that a loop finds, guided by a proxy.
 
+    `train`, your function of an architecture and a seed, gives targets: `budget` trainings find
+    the best (its address as text, my_module.py:train, lets a search in `out` be resumed by the
+    command line too).
+
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
     evaluator. Several proxies or loops need `compare=True`.
     """
     from lpzero.search import evaluators
+    from lpzero.search.request import BUDGET
 
     loops = (loop,) if isinstance(loop, str) else tuple(loop or ())
     home = space_name(space)
     given: dict[str, Any] = {"space": home, "proxies": proxy_texts(proxy), "loops": loops}
+    if isinstance(train, str):
+        given["train"] = train
+    elif train is not None:
+        given["evaluator"] = evaluators.remember_function(train)
+        given["loops"] = loops or (BUDGET,)
     if table is not None:
         is_text = isinstance(table, (str, Path)) and target is None
         read = str(table) if is_text else load_table(table, space=home, target=target)
@@ -147,7 +158,7 @@ def search(
     return SearchResult(result("search", progress, given, options))
 
 
-@of_verb("score", "hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length")
+@of_verb("score", "hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length", "dtype")
 def score(
     model: nn.Module | Mapping[str, nn.Module],
     batch: Tensor | Mapping[str, Tensor] | None = None,

@@ -94,8 +94,8 @@ def table_of(data: Data, space: SpaceLike | None = None, **options: Any) -> str 
 
         rows = rows_of_frame(data, NAME)
         if reading.target is None:
-            known = ", ".join(rows.headings[:8]) + (", ..." if len(rows.headings) > 8 else "")
-            raise InputError(f"no target is named: give target=, one of {known}")
+            headings = ", ".join(rows.headings[:8]) + (", ..." if len(rows.headings) > 8 else "")
+            raise InputError(f"no target is named: give target=, one of {headings}")
         if home is None:
             return column_table(rows, reading, NAME)
         return table_of_rows(rows, home, reading, NAME)

@@ -26,6 +26,7 @@ from lpzero.options import Option, options
 from lpzero.verbs import module
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OPTIONS = "Options:"  # the heading of their help in a docstring
 _FLAG = re.compile(r"--[a-z][a-z-]*[a-z]")
 
 
@@ -66,9 +67,7 @@ def sign(function: F, described: Any = None) -> F:
     ]
     target = function if described is None else described
     words = {entry.flag: entry.name for entry in entries}
-    target.__doc__ = "\n".join(
-        [inspect.getdoc(target) or "", "", "Options:", *_help(entries, words)]
-    )
+    target.__doc__ = "\n".join([inspect.getdoc(target) or "", "", _OPTIONS, *_help(entries, words)])
     vars(function)["__signature__"] = plain.replace(parameters=[*own, *more])
     return function
 
@@ -80,7 +79,7 @@ def type_of(entry: Option) -> str:
 
 def _help(entries: list[Option], words: dict[str, str]) -> Iterator[str]:
     for entry in entries:
-        text = _FLAG.sub(lambda found: words.get(found[0], found[0]), " ".join(entry.help.split()))
+        text = _FLAG.sub(lambda flag: words.get(flag[0], flag[0]), " ".join(entry.help.split()))
         yield f"    {entry.name}: {type_of(entry)} = {entry.default!r}"
         yield from textwrap.wrap(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 8)
 
@@ -92,10 +91,12 @@ _HEAD = '''\
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
 from lpzero import hf as hf
+from lpzero import optuna as optuna
 from lpzero.discover.campaign import Progress
 from lpzero.own import space as space
 from lpzero.proxies.model_scores import Scores
@@ -146,8 +147,10 @@ def _definition(
 
 
 def _docstring(described: Any, indent: str) -> str:
-    text = inspect.cleandoc(described.__doc__).replace("\\", "\\\\")
-    return textwrap.indent(f'"""{text}\n"""', indent, lambda line: bool(line.strip()))
+    """The docstring without the options, whose help takes a screen each; `help()` has it."""
+    text = inspect.cleandoc(described.__doc__).partition(f"\n\n{_OPTIONS}\n")[0]
+    end = "\n" if "\n" in text else ""
+    return textwrap.indent(f'"""{text}{end}"""', indent, lambda line: bool(line.strip()))
 
 
 if __name__ == "__main__":

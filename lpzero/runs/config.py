@@ -268,7 +268,7 @@ class Command:
 
     def words(self) -> list[str]:
         """The command line, without the run's directory; raise InputError if it cannot be read."""
-        known = {
+        entries = {
             entry.name: entry for entry in options(import_module(VERBS).module(self.verb).Request)
         }
         given = dict(self.options)
@@ -276,11 +276,11 @@ class Command:
         for path in given.pop("plugins", []):
             words += ["--plugin", str(path)]
         for name, value in given.items():
-            if name not in known:
-                raise InputError(f"unknown option {name!r}; {did_you_mean(name, known)}")
-            known[name].kind.check(name, value)
+            if name not in entries:
+                raise InputError(f"unknown option {name!r}; {did_you_mean(name, entries)}")
+            entries[name].kind.check(name, value)
         for is_argument in (True, False):
-            for name, entry in known.items():
+            for name, entry in entries.items():
                 if name in given and entry.is_argument is is_argument:
                     words += entry.words(given[name])
         return words

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any
 
 from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.files import read_sealed
@@ -236,22 +236,6 @@ class Now:
     measured: str = ""
 
 
-class LiveRun(Protocol):
-    """A run as it was last read; `share` of its journal was read, 1.0 if all of it."""
-
-    @property
-    def share(self) -> float: ...
-
-    def update(self, seconds: float) -> Run | None:
-        """The run with what is new, after about that many seconds at most.
-
-        The same object while nothing has changed; None if there is nothing to show but `now`.
-        """
-
-    def now(self) -> Now:
-        """How far the run was when it was last read."""
-
-
 def stamp(folder: Path, names: Sequence[str] = _FILES) -> Stamp:
     """Inode, size and time of the files of the run: another one when something was written."""
     return tuple(_stamp(folder / name) for name in names)
@@ -265,8 +249,11 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return about.st_ino, about.st_size, about.st_mtime_ns
 
 
-class OpenedAgain:
-    """A run that is read as a whole whenever one of its files has changed."""
+class LiveRun:
+    """A run that may still grow: it is read as a whole whenever one of its files has changed.
+
+    `share` of its journal was read, 1.0 if all of it.
+    """
 
     share = 1.0
 
@@ -276,7 +263,10 @@ class OpenedAgain:
         self._run: Run | None = None
 
     def update(self, seconds: float) -> Run | None:
-        """The run as it is now."""
+        """The run with what is new, after about that many seconds at most.
+
+        The same object while nothing has changed; None if there is nothing to show but `now`.
+        """
         now = stamp(self.config.folder)
         if now != self._stamp:
             with report_unexpected_content(self.config.folder):
@@ -288,7 +278,7 @@ class OpenedAgain:
         return read_run(self.config)
 
     def now(self) -> Now:
-        """Nothing beyond what the run itself says."""
+        """How far the run was when it was last read: nothing beyond what the run itself says."""
         return Now()
 
 
@@ -303,7 +293,7 @@ class Kind:
     name: str
     read: str
     page: str
-    follow: str = f"{__name__}:OpenedAgain"
+    follow: str = f"{__name__}:LiveRun"
     line: str = f"{__name__}:line_of_result"
 
 

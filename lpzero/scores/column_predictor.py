@@ -4,8 +4,9 @@ columns (A,), labelled rows, targets  ->  predictions (A,), which rank but are n
 
 Ridge regression is on the columns' logarithms. The predictor is the mean of two normal scores: of
 the formula's score, and of a Gaussian process on the columns' normal scores with one length per
-column (automatic relevance): a column that does not help gets a long one, and drops out. Plane,
-lengths and noise are those of the largest evidence. Shapes: C columns, A rows, n labelled rows.
+column (automatic relevance): a column that does not help gets a long one, and drops out. Shape
+(smooth or rough), plane, lengths and noise are those of the largest evidence. C columns, A rows, n
+labelled rows.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.scores.column_features import MAIN, features_of
 from lpzero.scores.gaussian import (
     Hyperparameters,
+    Kernel,
     NormalScale,
     Plane,
     Process,
+    Rough,
     Smooth,
     normal_targets,
     one_thread,
@@ -30,9 +33,10 @@ from lpzero.scores.gaussian import (
 from lpzero.scores.values import Values
 
 _RIDGE = 1e-3  # of a column's variance
-_MOST_ROWS = 2000  # that the process is given
-_MOST_FOR_CHOICE = 300  # rows that lengths and noise are chosen on
-_PLANES, _LENGTHS, _NOISES = (0.1, 1.0), (0.5, 1.0, 2.0), (0.03, 0.1, 0.3, 0.6)
+_MOST_ROWS = 3000  # that the process is given
+_MOST_FOR_CHOICE = 600  # rows that kernel and noise are chosen on
+_SHAPES: tuple[type[Smooth] | type[Rough], ...] = (Smooth, Rough)
+_PLANES, _LENGTHS, _NOISES = (0.1, 1.0), (0.5, 1.0, 2.0, 4.0), (0.03, 0.1, 0.3, 0.6)
 _FACTORS = (0.5, 2.0, 8.0)  # of a column's length, tried in turn
 _ROUNDS = 2
 
@@ -42,9 +46,9 @@ def ridge_scores(
 ) -> FloatArray:
     """The predictions (A,) of ridge regression on the columns' logarithms, fitted on the rows."""
     logs = _main(columns, rows)
-    known, target = logs[:, rows], normal_targets(targets[rows])
-    products = known @ known.T / len(rows) + _RIDGE * np.eye(len(logs))
-    return np.asarray(np.linalg.solve(products, known @ target / len(rows)) @ logs)
+    fitted, target = logs[:, rows], normal_targets(targets[rows])
+    products = fitted @ fitted.T / len(rows) + _RIDGE * np.eye(len(logs))
+    return np.asarray(np.linalg.solve(products, fitted @ target / len(rows)) @ logs)
 
 
 def predictor_scores(
@@ -77,25 +81,31 @@ def _main(columns: Mapping[str, FloatArray], rows: IntArray) -> FloatArray:
 
 
 def _most_likely(points: FloatArray, target: FloatArray) -> Hyperparameters:
-    """Plane, lengths and noise: the best of a grid, then length by length."""
+    """Shape, plane, lengths and noise: the best of a grid, then length by length."""
     some = some_rows(len(points), _MOST_FOR_CHOICE)
     points, target = points[some], target[some]
     n_columns = points.shape[1]
 
-    def evidence(plane: float, lengths: tuple[float, ...], noise: float) -> float:
-        return Process(Plane(plane) + Smooth(1.0, lengths), noise, points, target).evidence
+    def evidence(kernel: Kernel, noise: float, covariances: FloatArray | None = None) -> float:
+        return Process(kernel, noise, points, target, covariances=covariances).evidence
 
-    grid = list(product(_PLANES, _LENGTHS, _NOISES))
-    values = [evidence(plane, (length,) * n_columns, noise) for plane, length, noise in grid]
-    best = max(values)
-    plane, length, noise = grid[values.index(best)]
+    best, start = -np.inf, None
+    for shape, plane, length in product(_SHAPES, _PLANES, _LENGTHS):
+        kernel = Plane(plane) + shape(1.0, (length,) * n_columns)
+        covariances = kernel.between(points, points)
+        for noise in _NOISES:
+            value = evidence(kernel, noise, covariances)
+            if value > best:
+                best, start = value, (shape, plane, length, noise)
+    assert start is not None, "the evidence is finite"
+    shape, plane, length, noise = start
     lengths = [length] * n_columns
     for _, column in product(range(_ROUNDS), range(n_columns)):
         own = lengths[column]
         for factor in _FACTORS:
             tried = (*lengths[:column], own * factor, *lengths[column + 1 :])
-            value = evidence(plane, tried, noise)
+            value = evidence(Plane(plane) + shape(1.0, tried), noise)
             if value > best:
                 best, lengths = value, list(tried)
-    noise = max(_NOISES, key=lambda one: evidence(plane, tuple(lengths), one))
-    return Hyperparameters(Plane(plane) + Smooth(1.0, tuple(lengths)), noise)
+    kernel = Plane(plane) + shape(1.0, tuple(lengths))
+    return Hyperparameters(kernel, max(_NOISES, key=lambda of: evidence(kernel, of)))

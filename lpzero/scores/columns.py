@@ -21,12 +21,13 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import InputError
 from lpzero.judgement.ranks import rank
 from primitives.errors import did_you_mean
-from primitives.formula import COLUMN_NAME, Column, Formula, Outer, is_reserved
+from primitives.formula import COLUMN_NAME, Column, Formula, Outer, Sum, add, is_reserved
 
 AS_LOG, AS_RANKS = "log", "ranks"
 RANK_OF = "rank-of-"  # before the name of a column that stands for its ranks
 _LOGARITHMS: tuple[tuple[str, ...], ...] = (("log",), ("sqrt", "log"), ("square", "log"))
 _OF_RANKS: tuple[tuple[str, ...], ...] = ((), ("sqrt",), ("square",))
+_LEAST = 2  # parts of a sum
 V = TypeVar("V")
 
 
@@ -109,7 +110,36 @@ def common_facts(columns: Sequence[Columns]) -> ColumnFacts:
     )
 
 
-def is_product(summand: Formula) -> bool:
+def sum_of(parts: Sequence[Formula]) -> Formula | None:
+    """The sum of signed parts, up to its sign; None if it is none, repeats a part or is a product.
+
+    >>> from primitives.parser import parse
+    >>> str(sum_of([parse("-log(a)"), parse("signed_log(b)")]))
+    'sub(signed_log(b), log(a))'
+    """
+    plain = [part.with_sign(1) for part in parts]
+    if len(plain) < _LEAST or len(set(plain)) < len(plain) or all(map(_is_product, plain)):
+        return None
+    return add(sorted(parts, key=lambda part: str(part.with_sign(1)))).with_sign(1)
+
+
+def parts_of(formula: Formula) -> list[Formula] | None:
+    """The signed parts of a sum, the formula's own sign left out; None if it is not a sum."""
+    first = formula.powers[0]
+    if len(formula.powers) > 1 or first.exponent != 1 or not isinstance(first.base, Sum):
+        return None
+    return list(first.base.parts)
+
+
+def is_summand(formula: Formula) -> bool:
+    """Whether the formula is one column under operations on one number."""
+    if len(formula.powers) > 1:
+        return False
+    base = formula.powers[0].base
+    return isinstance(base, Column) or (isinstance(base, Outer) and is_summand(base.operand))
+
+
+def _is_product(summand: Formula) -> bool:
     """Whether the summand is the logarithm of a power, so that sums of such are products."""
     first, *others = summand.powers
     is_log = isinstance(first.base, Outer) and first.base.operation == "log"

@@ -65,15 +65,17 @@ def describe(space: Space[Any], archs: Sequence[Any]) -> list[dict[str, float]]:
     return [_describe(space, arch) for arch in archs]
 
 
+def describe_quickly(space: Space[Any], archs: Sequence[Any]) -> list[dict[str, float]]:
+    """The features of each architecture for which no network is run; often all of them."""
+    if counters.quick(space) == counters.defined(space):
+        return describe(space, archs)
+    names = [name for name in _COUNTERS if name in counters.quick(space)]
+    return [_plain(space, arch, names) | space.traits(arch) for arch in archs]
+
+
 def _describe(space: Space[Any], arch: Any) -> dict[str, float]:
-    features = {}
-    for name in _COUNTERS:
-        # An architecture may have no attention.
-        features[name] = math.log(max(1.0, counters.get(name)(space, arch)))
+    features = _plain(space, arch, _COUNTERS)
     features["width"] = math.log(space.width(arch))
-    for name, value in space.to_json(arch).items():
-        if isinstance(value, (int, float)):
-            features[f"field {name}"] = float(value)
     blocks = [dataclasses.asdict(block) for block in space.blocks(arch)]
     for name in blocks[0] if blocks else ():
         values = [block[name] for block in blocks]
@@ -85,6 +87,18 @@ def _describe(space: Space[Any], arch: Any) -> dict[str, float]:
             features[f"least {name}"] = _log(min(values))
             features[f"largest {name}"] = _log(max(values))
     return features | space.traits(arch)
+
+
+def _plain(space: Space[Any], arch: Any, names: Sequence[str]) -> dict[str, float]:
+    """The counters of these names, and the numbers outside the blocks."""
+    features = {}
+    for name in names:
+        # An architecture may have no attention.
+        features[name] = math.log(max(1.0, counters.get(name)(space, arch)))
+    for name, value in space.to_json(arch).items():
+        if isinstance(value, (int, float)):
+            features[f"field {name}"] = float(value)
+    return features
 
 
 def _log(value: float) -> float:

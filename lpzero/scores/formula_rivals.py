@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +26,7 @@ from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.rivals import Rival
+from lpzero.judgement.rivals import Count, Rival
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, state_sizes
 from lpzero.scores.chains import ChainSet, bare_chains
@@ -141,26 +140,23 @@ class _Files:
             logger.warning("%s; the scores are computed again next time", error)
 
 
-@dataclass(frozen=True, eq=False)
-class BestCount:
-    """A product of sizes with its scores on every row (A,)."""
-
-    formula: Formula
-    scores: FloatArray
-
-
 def count_terms(table: Table) -> TermTable:
     """The terms of counts on every row of a table; no network is built."""
+    return term_table(size_values(table, counters.factors(table)), COUNTS)
+
+
+def size_values(table: Table, columns: Mapping[str, FloatArray]) -> Values:
+    """The sizes of every row of a table, with columns (A,) beside them; no network is built."""
     space = table.space
     sizes, end_sizes = state_sizes(
         [{"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)} for arch in table.archs]
     )
     n_blocks = np.array([space.depth(arch) for arch in table.archs], dtype=np.int64)
     branches = BranchTable(bare_chains(), n_blocks, {}, {}, {}, {}, sizes, end_sizes)
-    return term_table(Values(branches, counters.factors(table)), COUNTS)
+    return Values(branches, columns)
 
 
-def best_count(table: Table, searched: IntArray, chosen_on: IntArray | None = None) -> BestCount:
+def best_count(table: Table, searched: IntArray, chosen_on: IntArray | None = None) -> Count:
     """The best product of sizes: searched on some rows, chosen on these or on more of them."""
     terms = count_terms(table)
     products = search(terms.logs[:, searched], rank_targets(table.targets[searched]))
@@ -169,4 +165,4 @@ def best_count(table: Table, searched: IntArray, chosen_on: IntArray | None = No
     rho = spearman_many(logs[:, rows], rank_targets(table.targets[rows])).values
     best = int(np.argmax(np.abs(rho)))
     sign = -1 if rho[best] < 0 else 1
-    return BestCount(products[best].factors.formula(terms, sign), sign * logs[best])
+    return Count(products[best].factors.formula(terms, sign), sign * logs[best])

@@ -3,10 +3,10 @@
 points (n, F), targets (n,), kernel, noise  ->  Process  ->  means (m,), standard deviations (m,)
 candidates of kernel and noise              ->  most_likely: those with the largest evidence
 
-Kernels add up: a constant, a plane (which extrapolates), a smooth part with one length or one per
-feature. Distances and products are divided by the number of features, so that a length means the
-same for few features and for many. The matrices have a few hundred rows, for which one BLAS thread
-is the fastest, and with one thread the same points give the same bytes in any process.
+Kernels add up: a constant, a plane (which extrapolates), a smooth or rough part with one length or
+one per feature. Distances and products are divided by the number of features, so that a length
+means the same for few features and for many. The matrices have a few hundred rows, for which one
+BLAS thread is the fastest, and with one thread the same points give the same bytes in any process.
 """
 
 from __future__ import annotations
@@ -95,13 +95,31 @@ class Smooth(Kernel):
     length: float | tuple[float, ...]
 
     def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        x, y = x / np.asarray(self.length), y / np.asarray(self.length)
-        squares = (x * x).sum(axis=1)[:, np.newaxis] + (y * y).sum(axis=1) - 2 * (x @ y.T)
-        smooth = np.exp(-np.maximum(squares, 0) / (2 * _n_features(x)))
-        return np.asarray(self.variance * smooth)
+        return np.asarray(self.variance * np.exp(-_squares(x, y, self.length) / 2))
 
     def variances(self, x: FloatArray) -> FloatArray:
         return np.full(len(x), self.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Rough(Kernel):
+    """A continuous function that may have kinks: variance · exp(−|x − y| / (√F length))."""
+
+    variance: float
+    length: float | tuple[float, ...]
+
+    def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        return np.asarray(self.variance * np.exp(-np.sqrt(_squares(x, y, self.length))))
+
+    def variances(self, x: FloatArray) -> FloatArray:
+        return np.full(len(x), self.variance)
+
+
+def _squares(x: FloatArray, y: FloatArray, length: float | tuple[float, ...]) -> FloatArray:
+    """The squared distances (n, m) in lengths, divided by the number of features."""
+    x, y = x / np.asarray(length), y / np.asarray(length)
+    squares = (x * x).sum(axis=1)[:, np.newaxis] + (y * y).sum(axis=1) - 2 * (x @ y.T)
+    return np.asarray(np.maximum(squares, 0) / _n_features(x))
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,18 +140,18 @@ class Predictor:
         """
         numbers = formula_numbers(scores, self.sign)
         points = self.inputs(rows)
-        known = np.isfinite(points).all(axis=1) & np.isfinite(numbers)
-        found = Predicted(*np.full((2, len(rows)), np.nan))
+        is_finite = np.isfinite(points).all(axis=1) & np.isfinite(numbers)
+        predicted = Predicted(*np.full((2, len(rows)), np.nan))
         # One by one, so that a score does not depend on the rows that are scored together.
         with one_thread():
-            for row in np.flatnonzero(known):
+            for row in np.flatnonzero(is_finite):
                 point = points[row : row + 1]
                 [process] = self._process.predict(point)
                 [deviation] = _with_noise(self._process.deviations(point), self.chosen.noise)
                 [of_formula] = self._scale(numbers[row : row + 1])
-                found.scores[row] = (process + of_formula) / 2
-                found.deviations[row] = self.spread * deviation
-        return found
+                predicted.scores[row] = (process + of_formula) / 2
+                predicted.deviations[row] = self.spread * deviation
+        return predicted
 
     def mean_scores(self, scores: FloatArray) -> FloatArray:
         """The formula's scores (m,) from those of several seeds (seeds, m), averaged as numbers."""

@@ -212,9 +212,9 @@ class _Extensions:
         below = self._squares[:, np.newaxis] + exponent**2 * self._table.squares
         below = below + 2 * exponent * self._by_terms
         is_flat = below <= self._floor
-        found = above / np.sqrt(np.maximum(below, self._floor))
-        found[is_flat] = 0.0
-        return found, is_flat
+        rhos = above / np.sqrt(np.maximum(below, self._floor))
+        rhos[is_flat] = 0.0
+        return rhos, is_flat
 
 
 def _best_extensions(
@@ -309,12 +309,12 @@ class PairScreen:
         below += power**2 * own
         flat = _FLAT * max(float(own.max()), 1e-300)
         is_flat = below <= flat
-        found = np.abs(with_target[first, np.newaxis] + power * with_target)
-        found /= np.sqrt(np.maximum(below, flat, out=below), out=below)
-        found[is_flat] = 0.0
+        rhos = np.abs(with_target[first, np.newaxis] + power * with_target)
+        rhos /= np.sqrt(np.maximum(below, flat, out=below), out=below)
+        rhos[is_flat] = 0.0
         rows, columns = np.arange(start, stop)[:, np.newaxis], np.arange(len(self.logs))
-        found[~is_new_pair(rows, columns, exponent)] = -1.0
-        return found
+        rhos[~is_new_pair(rows, columns, exponent)] = -1.0
+        return rhos
 
     def best(self, target_ranks: FloatArray, exact: int = Beam().exact) -> list[Found]:
         """The best products, best first: all are screened, the first `exact` ranked exactly."""
@@ -324,11 +324,11 @@ class PairScreen:
         for exponent in PAIR_EXPONENTS:
             for start in range(0, len(self.logs), step):
                 stop = min(start + step, len(self.logs))
-                found = self.correlations(with_target, start, stop, exponent).reshape(-1)
-                places = np.flatnonzero(found > (-best[-1][0] if len(best) == exact else 0.0))
-                for place in places[largest(found[places], exact)]:
+                rhos = self.correlations(with_target, start, stop, exponent).reshape(-1)
+                places = np.flatnonzero(rhos > (-best[-1][0] if len(best) == exact else 0.0))
+                for place in places[largest(rhos[places], exact)]:
                     first, second = divmod(int(place), len(self.logs))
-                    best.append((-float(found[place]), start + first, second, exponent))
+                    best.append((-float(rhos[place]), start + first, second, exponent))
                 best = sorted(best)[:exact]
         one = Fraction(1)
         pairs = [Factors(((first, one), (second, power))) for _, first, second, power in best]

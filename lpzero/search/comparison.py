@@ -31,8 +31,8 @@ from lpzero.runs.config import RunConfig, StoredConfig, read_config, write_confi
 from lpzero.runs.directory import foreign_name
 from lpzero.runs.layout import CONFIG, RESULT, place
 from lpzero.runs.run import (
+    LiveRun,
     Now,
-    OpenedAgain,
     Run,
     Stamp,
     read_file,
@@ -332,7 +332,7 @@ def _is_usual(path: Path) -> bool:
     return stat.S_ISREG(about.st_mode) and not is_linked and about.st_size <= _LARGEST
 
 
-class LiveComparison(OpenedAgain):
+class LiveComparison(LiveRun):
     """The comparison as it was last read; it is read again when a search has ended."""
 
     def __init__(self, config: StoredConfig) -> None:

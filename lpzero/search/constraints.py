@@ -133,7 +133,7 @@ class Stopwatch:
         """Milliseconds, rounded to microseconds."""
         import torch
 
-        from lpzero.statistics.isolation import resolve_device, single_thread
+        from lpzero.statistics.isolation import resolve_device, single_thread, synchronise
 
         device = resolve_device(self.device)
         model = self.space.build(arch, 0).to(device)
@@ -143,8 +143,7 @@ class Stopwatch:
             for turn in range(WARM_UP + RUNS):
                 start = time.perf_counter()
                 model(batch)
-                if device.type == "cuda":
-                    torch.cuda.synchronize(device)
+                synchronise(device)
                 if turn >= WARM_UP:
                     seconds.append(time.perf_counter() - start)
         return round(_MILLI * statistics.median(seconds), 3)

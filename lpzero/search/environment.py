@@ -23,13 +23,16 @@ from lpzero.errors import InputError
 from lpzero.scores.features import Features, describe
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import LATENCY, Clock, Constraints
-from lpzero.search.evaluators import Evaluator
+from lpzero.search.evaluators import Evaluator, TrainingError
 from lpzero.search.ledger import Ledger
 from lpzero.search.loops import best
 from lpzero.search.scorer import NO_PROXY, Scorer
 from spaces.base import Space
 
 Entry = dict[str, Any]
+# Told the number of the first of some evaluations that begin, and the architectures.
+Begin = Callable[[int, list[Entry]], None]
+_FAILED = 3  # trainings, all that there are: then the function is wrong, not the architectures
 # Draws in a row without a new architecture before drawing stops.
 PATIENCE = 20_000
 
@@ -127,9 +130,10 @@ class Environment:
         ledger: Ledger,
         rng: random.Random,
         show: Callable[[Entry], None] = lambda entry: None,
+        begin: Begin = lambda number, archs: None,
     ) -> None:
         self.sampler, self.scorer, self.evaluator = sampler, scorer, evaluator
-        self.ledger, self.rng, self._show = ledger, rng, show
+        self.ledger, self.rng, self._show, self._begin = ledger, rng, show, begin
         self.space = sampler.space
         self.observed: list[Any] = []
         self.trace: list[Entry] = []
@@ -170,16 +174,27 @@ class Environment:
         if self.evaluator is None:
             self.scores(archs)
         else:
+            new = [arch for arch in archs if not self.ledger.is_recorded(facts.TARGET, arch)]
+            first = len(self.observed) + len(archs) - len(new) + 1
+            self._begin(first, [self.space.to_json(arch) for arch in new])
             self.ledger.find(facts.TARGET, archs, self.evaluator.evaluate)
         for arch in archs:
             self.observed.append(arch)
             self.note(step, arch)
+        self._check_trainings()
+
+    def _check_trainings(self) -> None:
+        """Raise TrainingError if there are some trainings and all of them failed."""
+        reasons = [self.failure(arch) for arch in self.observed]
+        if len(reasons) >= _FAILED and all(reason is not None for reason in reasons):
+            raise TrainingError(f"the first {len(reasons)} trainings all failed: {reasons[-1]}")
 
     def values(self, archs: Sequence[Any]) -> FloatArray:
         """The maximised values (n,) of observed architectures."""
         if self.evaluator is None:
             return self.scores(archs)
-        return np.array([self.ledger.get(facts.TARGET, arch) for arch in archs])
+        targets = (self.target(arch) for arch in archs)
+        return np.array([-math.inf if target is None else target for target in targets])
 
     def best_observed(self, n: int = 1) -> list[Any]:
         """The n best observed, best first; ties keep the order of observation."""
@@ -210,6 +225,8 @@ class Environment:
         if self.observed:
             entry["best"] = _finite(self.values(self.observed).max())
         entry |= self.about(arch)
+        failure = self.failure(arch)
+        entry |= {} if failure is None else {"failure": failure}
         self.trace.append(entry)
         self._noted.append((arch, len(self.observed)))
         self._show(entry)
@@ -236,8 +253,13 @@ class Environment:
 
     def target(self, arch: Any) -> float | None:
         """The target if it is known and its training did not fail."""
-        target: float | None = self.ledger.get(facts.TARGET, arch)
-        return None if target == -math.inf else target
+        target: float | str | None = self.ledger.get(facts.TARGET, arch)
+        return None if isinstance(target, str) else target
+
+    def failure(self, arch: Any) -> str | None:
+        """Why its training failed; None if it did not."""
+        target = self.ledger.get(facts.TARGET, arch)
+        return target if isinstance(target, str) else None
 
     def look_up_target(self, arch: Any) -> None:
         """Record the architecture's target for the trace if that is free; loops do not use it."""

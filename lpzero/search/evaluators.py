@@ -2,15 +2,16 @@
 the proxy alone.
 
 A table that is looked up restricts the search to its architectures; `surrogate` has the process
-that is fitted to one. Training is that of each architecture alone, by the recipe of nano tables or
-by the space's own function, or that of a supernet before the search, whose weights an architecture
-inherits. With `proxy` (or `none`) nothing is evaluated: the best by the proxy is the result.
+that is fitted to one. Training is that of each architecture alone, by the recipe of nano tables, by
+the space's own function or by one that the user names beside it, or that of a supernet before the
+search, whose weights an architecture inherits. With `proxy` (or `none`) nothing is evaluated: the
+best by the proxy is the result.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,17 +24,21 @@ from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel import Lost, Workers, stream
 from spaces import tables, user_modules
 from spaces.base import Space
-from spaces.errors import TableError, UnknownNameError
+from spaces.errors import SpaceError, TableError, UnknownNameError
 from spaces.tables.nano import is_trained, read_trained
 from spaces.tables.registry import data_root, locate, source
 from spaces.untrusted import user_path
 
 if TYPE_CHECKING:
-    from spaces.training.recipes import Plan
+    from spaces.training.recipes import FunctionPlan, Plan
 
+Train = Callable[[Any, int], float]  # from an architecture and a seed to a target
+_LONGEST = 300  # letters of the reason why a training failed
 PROXY, SURROGATE = "proxy", "surrogate"
 SUPERNET = "supernet:"  # followed by the directory of its training
-NAMES = ("table", SURROGATE, "training", f"{SUPERNET}DIR", PROXY)
+TRAINING = "training"
+BY_FUNCTION = f"{TRAINING}:"  # followed by the function's address
+NAMES = ("table", SURROGATE, TRAINING, f"{SUPERNET}DIR", PROXY)
 
 
 class Evaluator(Protocol):
@@ -49,15 +54,20 @@ class Evaluator(Protocol):
     def describe(self) -> dict[str, Any]:
         """A description as JSON values: its source, and its error if it has one."""
 
-    def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
-        """The target of each architecture, in order, yielded when known."""
+    def evaluate(self, archs: Sequence[Any]) -> Iterable[float | str]:
+        """The target of each architecture, or why it has none; in order, yielded when known."""
+
+
+def is_training(name: str) -> bool:
+    """Whether the evaluator of that name trains architectures."""
+    return name == TRAINING or name.startswith(BY_FUNCTION)
 
 
 def check(name: str) -> str:
     """The evaluator's name; raise UnknownNameError if there is none."""
     if name == "none":
         return PROXY
-    if name.startswith(SUPERNET) and name != f"{SUPERNET}DIR":
+    if (name.startswith(SUPERNET) and name != f"{SUPERNET}DIR") or name.startswith(BY_FUNCTION):
         return name
     if name not in NAMES:
         raise UnknownNameError("evaluator", name, (*NAMES, "none"))
@@ -73,7 +83,7 @@ def make(
     workers: Workers | None = None,
 ) -> Evaluator | None:
     """The evaluator; None for `proxy`. `steps` shortens training."""
-    if steps is not None and name != "training":
+    if steps is not None and name != TRAINING:
         raise InputError(f"evaluator {name} does not train: leave --training-steps out")
     is_of_table = name in ("table", SURROGATE)
     if not is_of_table and table is not None:
@@ -81,8 +91,9 @@ def make(
         raise InputError(f"evaluator {kind} reads no table: leave --table out, or name another")
     if name == PROXY:
         return None
-    if name == "training":
-        return Training(space, steps, workers or Workers())
+    if is_training(name):
+        plan = _plan(space, steps) if name == TRAINING else _function_plan(space, name)
+        return Training(plan, workers or Workers())
     if not is_of_table:
         return SupernetEvaluator(space, name.removeprefix(SUPERNET))
     table = table or table_of(space)
@@ -95,6 +106,7 @@ def make(
 
 
 _GIVEN: dict[str, tables.Table] = {}  # tables that the user gave as values
+_FUNCTIONS: dict[str, Train] = {}  # functions that the user gave as values
 
 
 def remember(table: tables.Table | tables.ColumnTable) -> str:
@@ -103,6 +115,15 @@ def remember(table: tables.Table | tables.ColumnTable) -> str:
         raise InputError(f"table {table.name} has no networks: a search needs architectures")
     name = f"{table.name}-{table.digest[:8]}"
     _GIVEN[name] = table
+    return name
+
+
+def remember_function(train: Train) -> str:
+    """The evaluator's name for a function that was given as a value, known in this process."""
+    if not callable(train):
+        raise InputError(f"train is a {type(train).__name__}, expected a function of arch and seed")
+    name = f"{BY_FUNCTION}{getattr(train, '__name__', type(train).__name__)}"
+    _FUNCTIONS[name] = train
     return name
 
 
@@ -209,10 +230,9 @@ class Training:
     is_free = False
     pool: Sequence[Any] | None = None
 
-    def __init__(self, space: Space[Any], steps: int | None, workers: Workers) -> None:
-        self.space, self.workers = space, workers
-        self.plan = _plan(space, steps)
-        self.target = self.plan.target_name
+    def __init__(self, plan: Plan | FunctionPlan, workers: Workers) -> None:
+        self.plan, self.workers = plan, workers
+        self.target = plan.target_name
 
     def describe(self) -> dict[str, Any]:
         from spaces.training.recipes import TablePlan
@@ -222,10 +242,14 @@ class Training:
             recipe = {"task": self.plan.task, **dataclasses.asdict(self.plan.recipe)}
         return {"evaluator": self.name, "seeds": self.plan.n_seeds} | recipe
 
-    def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
-        waiting: dict[int, float] = {}
+    def evaluate(self, archs: Sequence[Any]) -> Iterable[float | str]:
+        return self.train(archs, range(self.plan.n_seeds))
+
+    def train(self, archs: Sequence[Any], seeds: Sequence[int]) -> Iterable[float | str]:
+        """The mean target over the seeds of each architecture, or why its training failed."""
+        waiting: dict[int, float | str] = {}
         place = 0
-        task = _TrainTask(self.plan)
+        task = _TrainTask(self.plan, tuple(seeds))
         with closing(stream(task, list(archs), self.workers)) as results:
             for index, target in results:
                 if isinstance(target, Lost):
@@ -238,16 +262,33 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class _TrainTask:
-    """Runs in a worker: the mean target of one architecture over the plan's seeds.
+    """Runs in a worker: the mean target of one architecture, or why one of its trainings failed."""
 
-    It is minus infinity, worse than any other, if a training fails.
-    """
+    plan: Plan | FunctionPlan
+    seeds: tuple[int, ...]
 
-    plan: Plan
+    def __call__(self, arch: Any) -> float | str:
+        targets = []
+        for seed in self.seeds:
+            try:
+                training = self.plan.run(arch, seed)
+            except SpaceError as error:
+                return " ".join(str(error).split())[:_LONGEST]
+            if training["target"] is None:
+                return str(training["failure"])
+            targets.append(training["target"])
+        return float(np.mean(targets))
 
-    def __call__(self, arch: Any) -> float:
-        targets = [self.plan.run(arch, seed)["target"] for seed in range(self.plan.n_seeds)]
-        return -np.inf if None in targets else float(np.mean(targets))
+
+def _function_plan(space: Space[Any], name: str) -> FunctionPlan:
+    """Training by the user's function of that name, given as a value or by its address."""
+    from spaces.training.recipes import FunctionPlan
+
+    train = _FUNCTIONS.get(name)
+    if train is None:
+        address = name.removeprefix(BY_FUNCTION)
+        train = user_modules.find(address, Callable, "function")  # type: ignore[arg-type]
+    return FunctionPlan(user_modules.address_of(space), train)
 
 
 def _plan(space: Space[Any], steps: int | None) -> Plan:

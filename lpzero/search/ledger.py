@@ -1,15 +1,15 @@
 """What a search knows about architectures: scores, values of blocks, targets, latencies.
 
 Each fact is recorded once, in the order in which the loop first asked for it, as a line of the
-journal. A loop is a function of its seed and of these facts, so a search is resumed by running it
-again: facts that are in the journal are read from it instead of being computed.
+journal; the target of a training that failed is the reason. A loop is a function of its seed and of
+these facts, so a search is resumed by running it again: facts that are in the journal are read from
+it instead of being computed.
 
 A time limit ends a search between two facts, never in the middle of one.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -78,6 +78,10 @@ class Ledger:
         """For how many architectures an earlier process recorded the fact."""
         return sum(kind == fact for kind, _ in self._recorded)
 
+    def is_recorded(self, fact: str, arch: Any) -> bool:
+        """Whether the fact is known, or an earlier process recorded it."""
+        return (fact, arch) in self._facts or (fact, arch) in self._recorded
+
     def find(self, fact: str, archs: Sequence[Any], compute: Answers) -> list[Any]:
         """The fact of each architecture; `compute` returns the unknown ones, in their order.
 
@@ -103,9 +107,7 @@ class Ledger:
     def _add(self, fact: str, arch: Any, value: Any) -> None:
         if self._journal is not None:
             line = {"n": self._journal.position, "fact": fact}
-            # JSON has no infinity, which is the target of a training that failed.
-            kept = None if value == -math.inf else value
-            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": kept}])
+            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": value}])
         self._facts[fact, arch] = value
         self._has_any = self._has_any or fact in (SCORE, TARGET)
 
@@ -116,5 +118,4 @@ def _facts(space: Space[Any], records: Sequence[dict[str, Any]]) -> Iterator[tup
             arch = space.from_json(record["arch"])
         except SpaceError:
             return  # not an architecture of this space: the rest is computed again
-        is_failed = record["fact"] == TARGET and record["value"] is None
-        yield (record["fact"], arch), -math.inf if is_failed else record["value"]
+        yield (record["fact"], arch), record["value"]

@@ -28,7 +28,7 @@ from spaces.minibatch import Minibatch
 from spaces.nlp_rnn import RnnSpace
 from spaces.tables.registry import source
 
-DEFAULT_LOOP = "etas"
+DEFAULT_LOOP, BUDGET = "etas", "budget"
 _OF_FAMILY: tuple[tuple[type[Any], str], ...] = (
     (Gpt2Space, "engine-decoder"),
     (FlexiBertSpace, "engine-encoder"),
@@ -46,7 +46,8 @@ class Request:
     The request is validated when it is created: unknown names, constants out of range and a proxy
     that the loop cannot use raise errors before any work. `inside_table` keeps the search where the
     surrogate knows its table: no feature of an architecture is outside the range of its rows.
-    `networks` are `quick`, or as `lpzero rank` has them; those of a table always are.
+    `networks` are `quick`, or as `lpzero rank` has them; those of a table always are. The best and
+    the second best are trained again from `confirm` seeds.
     """
 
     space: str
@@ -62,6 +63,7 @@ class Request:
     batch: Minibatch | None = None
     inside_table: bool = False
     networks: str = QUICK
+    confirm: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
@@ -80,6 +82,8 @@ class Request:
             raise InputError(f"proxy {self.proxy} cannot score space {self.space}; use another")
         if self.inside_table and self.evaluator != evaluators.SURROGATE:
             raise InputError(f"inside_table is for surrogates; the evaluator is {self.evaluator}")
+        if self.confirm and not evaluators.is_training(self.evaluator):
+            raise InputError(f"confirm is for trainings; the evaluator is {self.evaluator}")
         if made.needs_blocks and not proxy.has_blocks:
             raise InputError(
                 f"loop {self.loop} works block by block and proxy {proxy.name} has no values of"
@@ -122,6 +126,7 @@ class Request:
             **({} if self.batch is None else {"batch": self.batch.to_json()}),
             **({"inside_table": True} if self.inside_table else {}),
             **({"networks": QUICK} if self.networks == QUICK else {}),
+            **({"confirm": self.confirm} if self.confirm else {}),
         }
 
     @staticmethod

@@ -18,9 +18,10 @@ from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal
 from lpzero.search import QUICK, evaluators
 from lpzero.search import ledger as facts
+from lpzero.search.confirmation import confirmation
 from lpzero.search.constraints import COUNTED, Stopwatch
 from lpzero.search.cost import Cost, estimate, n_cores
-from lpzero.search.environment import Entry, Environment, Sampler
+from lpzero.search.environment import Begin, Entry, Environment, Sampler
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Deadline, Ledger, TimeUpError
 from lpzero.search.request import Request
@@ -52,6 +53,7 @@ class Resources:
     scheduler: str | None = None
     label: str | None = None
     show: Show = lambda entry: None
+    begin: Begin = lambda number, archs: None
     lock: bool = True
     # Told, in a line each, what the search will cost and how well its surrogate fits.
     say: Callable[[str], None] | None = None
@@ -132,13 +134,15 @@ def run(
         environment.scorer.run_on(workers)
         if resources.say is not None:
             _announce(environment, made_in, cost, workers.jobs, resources.say)
-        is_over = False
+        is_over, confirmed = False, None
         try:
             winner = request.made_loop.run(environment)
+            confirmed = confirmation(environment, request.confirm)
         except TimeUpError:
             is_over = True
             winner = environment.best_so_far(request.made_loop.by_proxy)
         result = _result(request, environment, winner, is_over)
+        result |= {} if confirmed is None else {"confirmed": confirmed}
         seconds = time.monotonic() - start
         if directory is not None:
             publish(directory, result, seconds)
@@ -195,7 +199,13 @@ def _environment(
     sampler = Sampler(space, request.constraints, clock, pool, is_inside)
     scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(
-        sampler, scorer, evaluator, ledger, random.Random(request.seed), resources.show
+        sampler,
+        scorer,
+        evaluator,
+        ledger,
+        random.Random(request.seed),
+        resources.show,
+        resources.begin,
     )
 
 

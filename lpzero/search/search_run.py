@@ -20,7 +20,7 @@ from lpzero.runs.config import RunConfig, StoredConfig, read_config
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import CONFIG, JOURNAL, RESULT, TRACE, place
-from lpzero.runs.run import Now, OpenedAgain, Run, read_file
+from lpzero.runs.run import LiveRun, Now, Run, read_file
 from lpzero.search import ledger
 from lpzero.search.evaluators import PROXY
 from lpzero.search.request import Request
@@ -45,7 +45,11 @@ def search_directory(
 def publish(directory: RunDirectory, result: Mapping[str, Any], seconds: float) -> None:
     """Write the trace and the result."""
     compact = (json.dumps(row["arch"], separators=(",", ":")) for row in result["trace"])
-    rows = [{**row, "arch": arch} for row, arch in zip(result["trace"], compact, strict=True)]
+    names = dict.fromkeys(name for row in result["trace"] for name in row)
+    rows = [
+        {**dict.fromkeys(names), **row, "arch": arch}
+        for row, arch in zip(result["trace"], compact, strict=True)
+    ]
     directory.write_csv(TRACE, rows)
     directory.write_result(result, seconds)
 
@@ -128,7 +132,7 @@ def read(config: StoredConfig) -> SearchRun:
     return SearchRun(config, result, remarks)
 
 
-class LiveSearch(OpenedAgain):
+class LiveSearch(LiveRun):
     """The search as it was last read."""
 
     def __init__(self, config: StoredConfig) -> None:

@@ -140,10 +140,10 @@ class Sketches(Sequence[Sketch]):
             if index in self.failed:
                 raise SketchError(f"architecture {index} has no sketch: {self.failed[index]}")
             try:
-                found = self.store.load(self.space, self.addresses[index], buffer)
+                sketch = self.store.load(self.space, self.addresses[index], buffer)
             except SketchError:
-                found = self[index]  # rebuilds it
-            yield found
+                sketch = self[index]  # rebuilds it
+            yield sketch
 
     def repair(self, indices: Sequence[int]) -> int:
         """Rebuild the broken ones among these sketches; return how many were rebuilt."""
@@ -177,13 +177,13 @@ def build(
     start = time.perf_counter()
     report = BuildReport(len(archs))
     addresses = [address(space, arch, builder.options) for arch in archs]
-    known = dict(zip(addresses, archs, strict=True))
+    by_address = dict(zip(addresses, archs, strict=True))
     builder.store.sweep()
-    missing, reasons = _find_missing(space, known, builder, report)
+    missing, reasons = _find_missing(space, by_address, builder, report)
     if missing:
         # The most expensive first, so that no worker has a long task at the end.
-        order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
-        reasons |= _build_missing(space, [(name, known[name]) for name in order], builder)
+        order = sorted(missing, key=lambda name: (-space.flops(by_address[name]), name))
+        reasons |= _build_missing(space, [(name, by_address[name]) for name in order], builder)
         for name in sorted(missing - reasons.keys()):
             _count(report, builder.store.load(space.name, name).header)
         builder.store.sweep()
@@ -191,7 +191,7 @@ def build(
     report.failed = {i: reasons[name] for i, name in enumerate(addresses) if name in reasons}
     report.built = sum(name in missing and name not in reasons for name in addresses)
     report.present = report.n - report.built - len(report.failed)
-    report.bytes = sum(builder.store.size(space.name, name) for name in known)
+    report.bytes = sum(builder.store.size(space.name, name) for name in by_address)
     report.seconds = time.perf_counter() - start
     return report, addresses
 
@@ -203,8 +203,8 @@ def _count(report: BuildReport, header: Mapping[str, Any]) -> None:
 
 def _warn_if_mixed(space: Space[Any], report: BuildReport) -> None:
     if len(report.capabilities) > 1:
-        found = sorted(report.capabilities.items())
-        told = ", ".join(f"{n} with {capability}" for capability, n in found)
+        counts = sorted(report.capabilities.items())
+        told = ", ".join(f"{n} with {capability}" for capability, n in counts)
         logger.warning(
             "sketches of %s were computed with different vector instructions (%s), so their last"
             " digits differ: see docs/statistics.md",
@@ -214,12 +214,12 @@ def _warn_if_mixed(space: Space[Any], report: BuildReport) -> None:
 
 
 def _find_missing(
-    space: Space[Any], known: dict[str, Any], builder: Builder, report: BuildReport
+    space: Space[Any], by_address: dict[str, Any], builder: Builder, report: BuildReport
 ) -> tuple[set[str], dict[str, str]]:
     """The addresses without a valid sketch, and the reasons of those that failed before."""
     missing: set[str] = set()
     reasons: dict[str, str] = {}
-    present = [name for name in known if builder.store.has(space.name, name)]
+    present = [name for name in by_address if builder.store.has(space.name, name)]
 
     def verify(name: str) -> Mapping[str, Any] | SketchError:
         try:
@@ -231,15 +231,15 @@ def _find_missing(
 
     # Reading and hashing numbers, which takes the time, does not hold the interpreter.
     with ThreadPoolExecutor(1 if builder.is_lazy else _READERS) as readers:
-        for name, found in zip(present, readers.map(verify, present), strict=True):
-            if isinstance(found, SketchError):
-                logger.warning("%s; rebuilding it", found)
+        for name, state in zip(present, readers.map(verify, present), strict=True):
+            if isinstance(state, SketchError):
+                logger.warning("%s; rebuilding it", state)
                 report.corrupt += 1
                 missing.add(name)
             else:
-                _count(report, found)
+                _count(report, state)
     there = set(present)
-    for name in (name for name in known if name not in there):
+    for name in (name for name in by_address if name not in there):
         failure = builder.store.failure(space.name, name)
         if failure is None or builder.retry_failed:
             missing.add(name)
@@ -282,7 +282,7 @@ def build_sketch(
     from lpzero.statistics.extraction import of_architecture
     from lpzero.statistics.isolation import capability
 
-    found = of_architecture(
+    statistics = of_architecture(
         space,
         arch,
         seed=options.seed,
@@ -296,7 +296,7 @@ def build_sketch(
     )
     shapes: dict[int | str, dict[str, list[list[int]]]] = {}
     numbers = []
-    for position, name, pieces in statistics_in_order(found.blocks, found.ends):
+    for position, name, pieces in statistics_in_order(statistics.blocks, statistics.ends):
         where = f"block {position}" if isinstance(position, int) else f"the {position}"
         # An end may have no weights; every block has every statistic that its space has.
         is_expected = isinstance(position, int) and name not in space.absent_statistics
@@ -311,8 +311,8 @@ def build_sketch(
             numbers.append(values.ravel())
     header = {
         **identity(space, arch, options),
-        "blocks": [shapes[index] for index in range(len(found.blocks))],
-        "ends": {end: shapes[end] for end in found.ends},
+        "blocks": [shapes[index] for index in range(len(statistics.blocks))],
+        "ends": {end: shapes[end] for end in statistics.ends},
         "sizes": {"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)},
         # Not part of the address: it changes the last digits only (docs/statistics.md).
         CAPABILITY: capability(device),

@@ -89,15 +89,15 @@ class SketchOptions:
 
     def to_json(self) -> dict[str, Any]:
         """The options as JSON values; a batch and definitions that are the usual are left out."""
-        found: dict[str, Any] = {
+        value: dict[str, Any] = {
             "limit": self.limit,
             "loss": self.loss,
             "seed": self.seed,
             "batch_seed": self.batch_seed,
         }
         if self.batch is not None:
-            found["batch"] = self.batch.to_json()
-        return found if self.definitions == OURS else {**found, "definitions": self.definitions}
+            value["batch"] = self.batch.to_json()
+        return value if self.definitions == OURS else {**value, "definitions": self.definitions}
 
 
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
@@ -112,17 +112,17 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
 
 def _options_identity(options: SketchOptions) -> dict[str, Any]:
     """The options without the paths of files, which do not change the content."""
-    found = options.to_json()
+    value = options.to_json()
     for path in PATHS:
-        found.get("batch", {}).pop(path, None)
-    return found
+        value.get("batch", {}).pop(path, None)
+    return value
 
 
 def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:
     """The sketch's name in a store: a digest of its identity."""
-    found = address_of(identity(space, arch, options))
-    assert found is not None, "an identity is complete"
-    return found
+    made = address_of(identity(space, arch, options))
+    assert made is not None, "an identity is complete"
+    return made
 
 
 def address_of(header: Mapping[str, Any]) -> str | None:
@@ -189,7 +189,7 @@ class Sketch:
     def matrices(self, position: int | str, statistic: str) -> list[Matrix]:
         """The matrices of one statistic at a block or an end, copied in float64."""
         stored = self.stored_matrices(position, statistic)
-        return [Matrix(one.values.astype(np.float64), one.true_columns) for one in stored]
+        return [Matrix(matrix.values.astype(np.float64), matrix.true_columns) for matrix in stored]
 
     def stored_matrices(self, position: int | str, statistic: str) -> list[Matrix]:
         """The same matrices as views of the sketch's numbers, in float32."""
@@ -235,7 +235,7 @@ def statistics_in_order(
 
 def end_statistics() -> tuple[str, ...]:
     """The names of the statistics that the embedding and the head have."""
-    return tuple(name for name, one in STATISTICS.items() if one.at_ends)
+    return tuple(name for name, statistic in STATISTICS.items() if statistic.at_ends)
 
 
 def _require_names(held: Mapping[str, Any], declared: Sequence[str]) -> None:

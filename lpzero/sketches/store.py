@@ -232,8 +232,8 @@ def prune(store: Store, what: str) -> tuple[int, int]:
     now builds other models. Files derived from a sketch are removed with it.
     """
     if what not in (STALE, ALL, *spaces.names(), *(space for space, _ in store.groups())):
-        known = ", ".join([STALE, ALL, *spaces.names()])
-        raise InputError(f"cannot prune {what!r}: use one of {known}")
+        names = ", ".join([STALE, ALL, *spaces.names()])
+        raise InputError(f"cannot prune {what!r}: use one of {names}")
     n_files = store.sweep()
     n_bytes = 0
     for paths in store.groups(None if what in (STALE, ALL) else what).values():

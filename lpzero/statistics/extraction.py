@@ -214,6 +214,14 @@ def _one_pass(
     if any(one.is_gradient for one in wanted.values()):
         gradients = _gradients(part_loss(seen.output, tokens[part], part), read)
 
+    return _taken(read, gradients, cut)
+
+
+def _taken(
+    read: Sequence[Mapping[str, Sequence[Read]]], gradients: Mapping[int, Tensor], cut: _Cut
+) -> list[PositionStatistics]:
+    """The statistics of each position, cut; gradients by the ids of their tensors."""
+
     def taken(statistic: Statistic, one: Read) -> Matrix:
         if isinstance(one, Matrix):
             return one
@@ -224,6 +232,25 @@ def _one_pass(
         {name: [taken(STATISTICS[name], one) for one in of] for name, of in position.items()}
         for position in read
     ]
+
+
+def of_pass(
+    seen: Trace[Any],
+    blocks: Sequence[nn.Module],
+    gradients: Mapping[int, Tensor],
+    names: Collection[str],
+    limit: int | None,
+) -> NetworkStatistics:
+    """The statistics of the blocks, as `extract` gives them, from a pass of the whole batch.
+
+    `gradients` are those at the blocks' weights and inputs, by the ids of the tensors.
+    """
+    wanted = {name: one for name, one in STATISTICS.items() if name in names}
+    read = [
+        {name: RULES[one.source](seen, blocks, index, name) for name, one in wanted.items()}
+        for index in range(len(blocks))
+    ]
+    return NetworkStatistics(_taken(read, gradients, _Cut(limit, 1.0)), {})
 
 
 def _as_released(

@@ -8,9 +8,11 @@ it is asked to.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from multiprocessing import current_process
 from typing import Any
 
 import torch
@@ -23,19 +25,40 @@ _INSIDE_LOCK = threading.Lock()
 
 
 def resolve_device(name: str) -> torch.device:
-    """The torch device; "auto" is cuda if available, else cpu."""
+    """The torch device; "auto" is the accelerator if there is one, else cpu.
+
+    Apple's, mps, is taken only by name: it has no float64, in which many proxies add up. Of several
+    devices the worker processes of a run each take one in turn.
+    """
+    if name == "cpu":
+        return torch.device(name)
+    found = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise StatisticsError(f"device {name} is not available: torch has no GPU; use cpu or auto")
-    return torch.device(name)
+        if found is None or found.type == "mps":
+            return torch.device("cpu")
+        name = found.type
+    device, n_devices = torch.device(name), torch.accelerator.device_count()
+    if found is None or device.type != found.type or (device.index or 0) >= n_devices:
+        present = f"{n_devices} of type {found.type}" if found is not None else "no GPU"
+        raise StatisticsError(
+            f"device {name} is not available: torch finds {present}; use cpu or auto"
+        )
+    worker = re.search(r"\d+$", current_process().name)
+    if ":" in name or worker is None:
+        return device
+    return torch.device(device.type, int(worker[0]) % n_devices)
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has done what it was given."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
 
 
 def capability(device: str = "cpu") -> str:
-    """The vector instructions that torch uses on this processor, such as AVX2; or CUDA."""
-    if resolve_device(device).type == "cuda":
-        return "CUDA"
-    return torch.backends.cpu.get_cpu_capability()
+    """The vector instructions that torch uses on this processor, such as AVX2; else CUDA etc."""
+    kind = resolve_device(device).type
+    return torch.backends.cpu.get_cpu_capability() if kind == "cpu" else kind.upper()
 
 
 @contextmanager
@@ -66,14 +89,14 @@ def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device)
     """
     training = [(module, module.training) for module in model.modules()]
     frozen = [weight for weight in weights if not weight.requires_grad]
-    gpus = [device] if device.type == "cuda" else []
+    others = [] if device.type in ("cpu", "meta") else [device]
     try:
         model.eval()
         for weight in frozen:
             weight.requires_grad_(True)
         with (
             open_attention(model),
-            torch.random.fork_rng(gpus),
+            torch.random.fork_rng(others, device_type=device.type if others else "cuda"),
             torch.inference_mode(False),
             torch.enable_grad(),
             _without_autocast(device),

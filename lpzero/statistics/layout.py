@@ -184,9 +184,9 @@ def layout_from_json(given: Any) -> Layout:
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:
     """`model.blocks`, else the members of the ModuleList with the most parameters."""
-    own = list(getattr(model, "blocks", ()))
-    if own:
-        return own
+    own = getattr(model, "blocks", ())
+    if isinstance(own, Iterable) and (blocks := list(own)):  # one module may be called so, too
+        return blocks
     lists: list[nn.Module] = [m for m in model.modules() if isinstance(m, nn.ModuleList)]
     if not lists:
         raise StatisticsError(

@@ -132,7 +132,7 @@ def next_token(output: Any, batch: Any) -> Tensor:
 
     Tokens that an attention mask hides are not predicted.
     """
-    logits, tokens = first_tensor(output), _tokens(batch)
+    logits, tokens = first_tensor(output).float(), _tokens(batch)
     if logits.ndim != 3 or logits.shape[:2] != tokens.shape or int(tokens.max()) >= logits.shape[2]:
         raise InputError(
             f"the model returns {tuple(logits.shape)}, not the logits of the next tokens; give a"

@@ -78,18 +78,18 @@ def best_places(
     gains: Gains, group: Isomers, grouping: str = MULTISET
 ) -> Mapping[str, tuple[Any, ...]]:
     """By factor the choices layer by layer: the group's, or others of the same total."""
-    found = {}
+    places = {}
     for factor, wanted in group.choices:
         depth = len(wanted)
         values = gains.table(factor, group.width, depth)
         choices = gains.sharing.choices(factor, group.width)
         if grouping == MULTISET:
-            found[factor] = placed(values, choices, wanted)
+            places[factor] = placed(values, choices, wanted)
             continue
         alike = [other for other in multisets(choices, depth) if total(other) == total(wanted)]
         options = [placed(values, choices, other) for other in alike]
-        [found[factor]] = best_of_totals(values, choices, options)
-    return found
+        [places[factor]] = best_of_totals(values, choices, options)
+    return places
 
 
 def multisets(choices: Sequence[Any], depth: int) -> Iterable[tuple[Any, ...]]:
@@ -131,8 +131,8 @@ def likeness(gains: Gains, arch: Any, grouping: str = MULTISET) -> float | None:
         return None
     split = gains.sharing.split(arch)
     group, shares = group_of(split), []
-    for one in gains.passes:
-        elected = best_places(Gains((one,)), group, grouping)
+    for single in gains.passes:
+        elected = best_places(Gains((single,)), group, grouping)
         pairs = [
             pair for f, own in split.choices.items() for pair in zip(own, elected[f], strict=True)
         ]

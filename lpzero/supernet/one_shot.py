@@ -20,7 +20,7 @@ from lpzero.errors import InputError
 from lpzero.options import SEED, SUPERNET, OneOf, Real, Whole, check, from_json, option, to_json
 from lpzero.runs.config import SCHEMA, RunConfig, read_config
 from lpzero.runs.directory import RunDirectory, file_digest
-from lpzero.runs.layout import RESULT
+from lpzero.runs.layout import JOURNAL, RESULT
 from lpzero.runs.run import read_file
 from lpzero.supernet.selection import REDUNDANT, SAMPLERS, read_preferred, usual_preferred
 from spaces.base import Space
@@ -136,6 +136,11 @@ class SupernetRequest:
         }
 
 
+def is_complete(history: Sequence[Mapping[str, Any]], steps: Any) -> bool:
+    """Whether the lines of a journal go up to the last of so many steps."""
+    return bool(history) and history[-1]["step"] == steps
+
+
 def is_measurement(record: Mapping[str, Any], number: int) -> bool:
     """Whether the record is valid in the journal of a training."""
     return record.keys() == {"step", "loss", "rate", "valid"} and type(record["step"]) is int
@@ -154,12 +159,19 @@ def train_supernet(
     began = time.monotonic()
     config = RunConfig(KIND, request.to_json())
     with RunDirectory(folder, config, True, is_measurement, lock) as directory, single_thread():
-        directory.log_remarks()
-        found = read_config(folder)
-        finished = None if found is None else read_file(found, RESULT, directory.remarks)
+        stored = read_config(folder)
+        finished = None if stored is None else read_file(stored, RESULT, directory.remarks)
+        if finished is not None and not is_complete(
+            directory.journal.records(), request.settings.steps
+        ):
+            remark = f"{folder / JOURNAL} lacks lines of the training, which starts anew"
+            directory.remarks.append(remark)
+            finished = None
         if finished is not None:
+            directory.log_remarks()
             return finished
         made = _Training(request, directory, start)
+        directory.log_remarks()
         made.run(show)
         result = made.result()
         directory.write_result(result, time.monotonic() - began)
@@ -230,24 +242,24 @@ class _Training:
         """Whether the training continues from a checkpoint."""
         from lpzero.supernet import weights
 
-        found = self.directory.read_checkpoint()
-        if found is None:
+        checkpoint = self.directory.read_checkpoint()
+        if checkpoint is None:
             self.directory.journal.go_to(0)
             return False
-        path = self.directory.folder / _STATE.format(found["step"])
-        if file_digest(path) != found["state"]:
+        path = self.directory.folder / _STATE.format(checkpoint["step"])
+        if file_digest(path) != checkpoint["state"]:
             self.directory.remarks.append(f"{path} is missing or was changed: training starts anew")
             self.directory.journal.go_to(0)
             return False
-        self.trainer.restore(weights.read(path), int(found["step"]))
-        self.directory.journal.go_to(int(found["journal_lines"]))
+        self.trainer.restore(weights.read(path), int(checkpoint["step"]))
+        self.directory.journal.go_to(int(checkpoint["journal_lines"]))
         return True
 
     def _measure(self, arch: Any, part: str) -> tuple[float, float]:
         from lpzero.supernet.trainer import measure
 
-        found = measure(self.trainer.supernet, self.task, arch, self.settings, part)
-        return found.value, found.error
+        measured = measure(self.trainer.supernet, self.task, arch, self.settings, part)
+        return measured.value, measured.error
 
     def result(self) -> dict[str, Any]:
         """Measures of the preferred architectures on held-out data; the weights are written."""

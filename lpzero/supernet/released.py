@@ -74,19 +74,19 @@ class ReleasedSelector:
     def candidates(self) -> list[AutoFormerArch]:
         """One architecture for each width, depth and pair of cuts of heads and of ratios."""
         space = self.space
-        found = []
+        archs = []
         for hidden, depth in itertools.product(space.hidden, self.depths):
             by_heads = [_placed(self.head_gains[:depth], c) for c in _counts(space.heads, depth)]
             by_ratio = [_placed(self.ratio_gains[:depth], c) for c in _counts(space.ratios, depth)]
             for heads, ratios in itertools.product(by_heads, by_ratio):
                 layers = zip(heads, ratios, strict=True)
-                found.append(
+                archs.append(
                     AutoFormerArch(
                         hidden,
                         tuple(AutoFormerLayer(space.heads[h], space.ratios[r]) for h, r in layers),
                     )
                 )
-        return found
+        return archs
 
     @property
     def depths(self) -> tuple[int, ...]:
@@ -102,16 +102,16 @@ class ReleasedSelector:
 
     def scores(self, archs: Sequence[AutoFormerArch]) -> FloatArray:
         """The plain sum |p g| of each architecture (N,)."""
-        known: dict[tuple[int, int, AutoFormerLayer], float] = {}
+        by_layer: dict[tuple[int, int, AutoFormerLayer], float] = {}
         ends = {hidden: self._ends(hidden) for hidden in self.space.hidden}
         totals = []
         for arch in archs:
             total = ends[arch.hidden]
             for index, layer in enumerate(arch.layers):
                 key = (index, arch.hidden, layer)
-                if key not in known:
-                    known[key] = self._block(*key)
-                total += known[key]
+                if key not in by_layer:
+                    by_layer[key] = self._block(*key)
+                total += by_layer[key]
             totals.append(total)
         return np.array(totals)
 
@@ -213,9 +213,10 @@ def _pass(
 
 
 def _gradient(parameter: nn.Parameter) -> FloatArray:
-    found = parameter.grad
-    assert found is not None
-    flat: FloatArray = (found.double().flatten(1) if found.ndim > 1 else found.double()).numpy()
+    gradient = parameter.grad
+    assert gradient is not None
+    gradient = gradient.double()
+    flat: FloatArray = (gradient.flatten(1) if gradient.ndim > 1 else gradient).numpy()
     return flat
 
 

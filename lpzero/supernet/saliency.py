@@ -59,7 +59,7 @@ class Saliency:
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
             images = space.batch(batch_seed) if images is None else images
-            found = extract(
+            extracted = extract(
                 supernet.largest,
                 images,
                 loss=loss,
@@ -75,7 +75,7 @@ class Saliency:
                         named_weights(block), values["W"], values["G"], strict=True
                     )
                 }
-                for block, values in zip(blocks, found.blocks, strict=True)
+                for block, values in zip(blocks, extracted.blocks, strict=True)
             ]
         return cls(space, {}, _Slices(supernet.sharing, products))
 
@@ -119,8 +119,8 @@ class Saliency:
             columns.append(
                 [self._sum([t for t in terms if t.part == part]) for terms in self._terms(arch)]
             )
-        found: FloatArray = np.array(columns).T
-        return found
+        transposed: FloatArray = np.array(columns).T
+        return transposed
 
     def _terms(self, arch: Any) -> list[tuple[Term, ...]]:
         """The terms of a valid architecture, all of which are known now."""
@@ -183,19 +183,19 @@ class _Slices:
         with torch.device("meta"):
             blocks: Any = self.sharing.layout(arch).blocks
         layout = Layout()
-        found = {}
+        sums = {}
         for terms, block in zip(self.sharing.terms(arch), blocks, strict=True):
             shapes = {name: tuple(weight.shape) for name, weight in named_weights(block)}
             for term in terms:
                 inside = [n for n in sorted(shapes) if layout.part(n) == term.part]
                 of_block = self.products[term.block]
-                found[term] = sum(
+                sums[term] = sum(
                     of_block[name].sum(
                         self.sharing.boxes(name, tuple(of_block[name].values.shape), shapes[name])
                     )
                     for name in inside
                 )
-        return found
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +228,8 @@ class Gains:
 
     def table(self, factor: str, width: Any, depth: int) -> FloatArray:
         """The value of each choice of the factor in each layer (depth, choices)."""
-        found = [one.table(factor, width, depth) / one.totals[:depth, None] for one in self.passes]
-        mean: FloatArray = np.mean(found, axis=0)
+        tables = [of.table(factor, width, depth) / of.totals[:depth, None] for of in self.passes]
+        mean: FloatArray = np.mean(tables, axis=0)
         return mean
 
     def steps(self, factor: str) -> FloatArray:
@@ -244,13 +244,13 @@ class Gains:
         """
         if len(self.passes) < 2:
             return None
-        return agreement([Gains((one,)) for one in self.passes])
+        return agreement([Gains((single,)) for single in self.passes])
 
 
 def agreement(sets: Sequence[Gains]) -> float:
     """The mean rho of the steps between two of the sets, over factors."""
-    found = [mean_rho([gains.steps(factor) for gains in sets]) for factor in sets[0].sharing.parts]
-    return float(np.mean(found))
+    rhos = [mean_rho([gains.steps(factor) for gains in sets]) for factor in sets[0].sharing.parts]
+    return float(np.mean(rhos))
 
 
 def mean_rho(vectors: Sequence[FloatArray]) -> float:

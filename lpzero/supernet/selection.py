@@ -129,7 +129,7 @@ def representatives(given: Saliency | Gains, grouping: str = MULTISET) -> list[A
     """One architecture of every group of isomers of the space."""
     gains = Gains.of(given)
     sharing = gains.sharing
-    found = []
+    archs = []
     for width, depth in sharing.frames():
         # Factors are independent, so each is placed once for all groups.
         by_factor = {}
@@ -140,11 +140,11 @@ def representatives(given: Saliency | Gains, grouping: str = MULTISET) -> list[A
             by_factor[factor] = (
                 best_of_totals(values, choices, every) if grouping == TOTALS else every
             )
-        found += [
+        archs += [
             sharing.joined(Split(width, dict(zip(by_factor, chosen, strict=True))))
             for chosen in itertools.product(*by_factor.values())
         ]
-    return found
+    return archs
 
 
 def draw(space: Space[Any], preferred: Sequence[Any], rng: random.Random) -> Any:
@@ -164,12 +164,12 @@ def _edges(sizes: IntArray) -> list[float]:
 
 
 def _measure(space: Space[Any], size: str) -> Callable[[Any], int]:
-    known = {"parameters": space.parameters, "flops": space.flops}
+    measures = {"parameters": space.parameters, "flops": space.flops}
     multiply_adds = getattr(space, "multiply_adds", None)
-    known |= {} if multiply_adds is None else {"multiply-adds": multiply_adds}
-    if size not in known:
-        raise InputError(f"size {size!r} is unknown; use one of {', '.join(known)}")
-    return known[size]
+    measures |= {} if multiply_adds is None else {"multiply-adds": multiply_adds}
+    if size not in measures:
+        raise InputError(f"size {size!r} is unknown; use one of {', '.join(measures)}")
+    return measures[size]
 
 
 def read_preferred(path: Path, space: Space[Any]) -> list[Any]:
@@ -180,14 +180,14 @@ def read_preferred(path: Path, space: Space[Any]) -> list[Any]:
     {"trace": [{"arch": {...}, ...}, ...], ...}    what `lpzero search SPACE --loop prenas` prints
     """
     try:
-        found = read_json(path, _LARGEST)
+        document = read_json(path, _LARGEST)
     except UntrustedError as error:
         raise InputError(f"{error}: give the output of lpzero search") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    entries = found
-    if isinstance(found, Mapping):
-        entries = found.get("preferred", found.get("trace"))
+    entries = document
+    if isinstance(document, Mapping):
+        entries = document.get("preferred", document.get("trace"))
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{path} has no list of architectures, no `preferred` and no `trace`")
     archs: dict[Any, None] = {}
@@ -205,7 +205,7 @@ def usual_preferred(space: Space[Any]) -> list[Any]:
     saliency = Saliency.of(space, seed=0)
     sizes = [space.parameters(arch) for arch in candidates(saliency)]
     edges = np.linspace(min(sizes), max(sizes) + 1, N_BINS + 1).tolist()
-    return [found.arch for found in select(saliency, edges)]
+    return [preferred.arch for preferred in select(saliency, edges)]
 
 
 Sampler = Callable[[random.Random], Any]

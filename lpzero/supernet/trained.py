@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from lpzero.supernet.one_shot import (
     KIND,
     WEIGHTS,
     SupernetRequest,
+    is_complete,
     is_measurement,
     request_of,
 )
@@ -52,10 +53,19 @@ def read(config: StoredConfig) -> SupernetRun:
     """The training with that config; a remark if it is not finished."""
     remarks: list[str] = []
     result = read_file(config, RESULT, remarks)
-    found = read_journal(config.folder / JOURNAL, is_measurement, place(config.hash, JOURNAL))
+    journal = read_journal(config.folder / JOURNAL, is_measurement, place(config.hash, JOURNAL))
     if result is None:
         remarks.append("The training is not finished: run the same command again to continue it.")
-    return SupernetRun(config, result, remarks, found.records)
+    elif not is_complete(journal.records, _stated_steps(config)):
+        remarks.append(
+            f"{JOURNAL} lacks lines of the training: run the same command again to repeat it."
+        )
+    return SupernetRun(config, result, remarks, journal.records)
+
+
+def _stated_steps(config: StoredConfig) -> Any:
+    settings = config.request.get("settings")
+    return settings.get("steps") if isinstance(settings, Mapping) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,21 +161,21 @@ def _largest_allowed(trained: TrainedSupernet, allows: Callable[[Any], bool], n:
     from lpzero.supernet.saliency import Saliency
 
     space = trained.supernet.space
-    found = [arch for arch in candidates(Saliency.of(space)) if allows(arch)]
-    if not found:
+    allowed = [arch for arch in candidates(Saliency.of(space)) if allows(arch)]
+    if not allowed:
         rng = random.Random(0)
         drawn = (space.sample(rng) for _ in range(20_000))
-        found = list(dict.fromkeys(arch for arch in drawn if allows(arch)))
-    return sorted(found, key=space.parameters, reverse=True)[:n]
+        allowed = list(dict.fromkeys(arch for arch in drawn if allows(arch)))
+    return sorted(allowed, key=space.parameters, reverse=True)[:n]
 
 
-def write(found: Specialised, path: Path) -> None:
+def write(network: Specialised, path: Path) -> None:
     """Write the network's weights with its space and architecture."""
     from lpzero.supernet import weights
 
-    arch = json.dumps(found.space.to_json(found.arch))
-    about = {"space": found.space.name, "arch": arch}
-    weights.write(path, found.model.state_dict(), about)
+    arch = json.dumps(network.space.to_json(network.arch))
+    about = {"space": network.space.name, "arch": arch}
+    weights.write(path, network.model.state_dict(), about)
 
 
 def load_network(path: str | Path) -> Any:

@@ -104,12 +104,12 @@ class Trainer:
 
     def state(self) -> dict[str, Tensor]:
         """Weights and moments by name: what a checkpoint holds."""
-        found = {f"weights.{n}": p.detach() for n, p in self.supernet.largest.named_parameters()}
+        tensors = {f"weights.{n}": p.detach() for n, p in self.supernet.largest.named_parameters()}
         for parameter, moments in self.optimizer.state.items():
             for moment in _MOMENTS:
                 value = moments[moment].detach().float().reshape(moments[moment].shape)
-                found[f"{moment}.{self.names[id(parameter)]}"] = value
-        return found
+                tensors[f"{moment}.{self.names[id(parameter)]}"] = value
+        return tensors
 
     def restore(self, state: Mapping[str, Tensor], n_done: int) -> None:
         """Continue from a checkpoint's state."""

@@ -107,18 +107,18 @@ def _read_safetensors(path: Path, data: bytes) -> dict[str, Tensor]:
     from safetensors.torch import load
 
     try:
-        found: dict[str, Tensor] = load(data)
+        tensors: dict[str, Tensor] = load(data)
     except (SafetensorError, ValueError, KeyError, OverflowError) as error:
         short = str(error).splitlines()[0][:200]
         raise InputError(f"{path} is not a whole safetensors file: {short}") from None
-    return found
+    return tensors
 
 
 def _read_torch(path: Path, data: bytes) -> dict[str, Tensor]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of unusual pickles, which one line answers
-            found: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+            content: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise InputError(
             f"{path} has more than tensors in plain containers, or is broken: it was not loaded and"
@@ -127,12 +127,12 @@ def _read_torch(path: Path, data: bytes) -> dict[str, Tensor]:
     except Exception:  # torch's reader raises whatever a foreign file makes of its opcodes
         raise InputError(f"{path} is not a whole torch checkpoint") from None
     for name in _CONTAINERS:
-        if isinstance(found, Mapping) and isinstance(found.get(name), Mapping):
-            found = found[name]
+        if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
+            content = content[name]
             break
-    if not isinstance(found, Mapping):
+    if not isinstance(content, Mapping):
         raise InputError(f"{path} has no named tensors")
-    tensors = {str(name): tensor for name, tensor in found.items() if isinstance(tensor, Tensor)}
+    tensors = {str(name): tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
     if not tensors:
         raise InputError(f"{path} has no named tensors")
     return tensors
@@ -145,25 +145,25 @@ def load_into(model: nn.Module, tensors: Mapping[str, Tensor]) -> Fit:
         given = from_autoformer(given)
     loaded, cut, wrong, missing = [], [], [], []
     for name, parameter in model.named_parameters():
-        found = given.pop(name, None)
-        if found is None:
+        tensor = given.pop(name, None)
+        if tensor is None:
             missing.append(name)
-        elif found.shape == parameter.shape:
-            _copy(parameter, found)
+        elif tensor.shape == parameter.shape:
+            _copy(parameter, tensor)
             loaded.append(name)
-        elif found.ndim == parameter.ndim and all(
-            a >= b for a, b in zip(found.shape, parameter.shape, strict=True)
+        elif tensor.ndim == parameter.ndim and all(
+            a >= b for a, b in zip(tensor.shape, parameter.shape, strict=True)
         ):
-            _copy(parameter, found[tuple(slice(size) for size in parameter.shape)])
+            _copy(parameter, tensor[tuple(slice(size) for size in parameter.shape)])
             cut.append(name)
         else:
-            wrong.append(f"{name} ({_shape(found)} in the file, {_shape(parameter)} here)")
+            wrong.append(f"{name} ({_shape(tensor)} in the file, {_shape(parameter)} here)")
     return Fit(*map(tuple, (loaded, cut, wrong, missing, sorted(given))))
 
 
-def _copy(parameter: Tensor, found: Tensor) -> None:
+def _copy(parameter: Tensor, tensor: Tensor) -> None:
     with torch.no_grad():
-        parameter.copy_(found)
+        parameter.copy_(tensor)
 
 
 _RENAMED = (
@@ -188,7 +188,7 @@ def from_autoformer(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     It keeps queries, keys and values in one matrix whose rows take turns, and their biases one
     after another.
     """
-    found: dict[str, Tensor] = {}
+    translated: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         fused = re.match(r"^(blocks\.\d+)\.attn\.qkv\.(weight|bias)$", name)
         if fused:
@@ -199,12 +199,12 @@ def from_autoformer(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
                 else list(tensor.chunk(3))
             )
             for part, third in zip(("query", "key", "value"), thirds, strict=True):
-                found[f"{block}.attention.{part}.{kind}"] = third
+                translated[f"{block}.attention.{part}.{kind}"] = third
             continue
         for pattern, ours in _RENAMED:
             name = re.sub(pattern, ours, name)
-        found[name] = tensor
-    return found
+        translated[name] = tensor
+    return translated
 
 
 def _shape(tensor: Tensor) -> str:

@@ -22,7 +22,7 @@ from lpzero.runs.config import RunConfig, StoredConfig
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import JOURNAL, TABLE, place
-from lpzero.runs.run import Now, OpenedAgain, Run
+from lpzero.runs.run import LiveRun, Now, Run
 from spaces.training.recipes import PLANS, Plan
 from spaces.training.table_rows import to_table, train_one
 from spaces.training.trainer import POINTS
@@ -123,7 +123,7 @@ def read(config: StoredConfig) -> Run:
     return Run(config, None, remarks)
 
 
-class LiveBuild(OpenedAgain):
+class LiveBuild(LiveRun):
     """The build as it was last read."""
 
     def __init__(self, config: StoredConfig) -> None:

@@ -19,6 +19,7 @@ from lpzero.options import (
     SEED,
     TABLE_FILE,
     Bytes,
+    Device,
     OneOf,
     Place,
     Real,
@@ -48,8 +49,8 @@ def device() -> str:
     """The field of the device."""
     return option(
         "auto",
-        "The device that networks run on; auto is CUDA if available.",
-        OneOf("device", ("auto", "cpu", "cuda")),
+        "The device that networks run on; auto is a GPU if available, but not mps.",
+        Device(),
         is_local=True,
         panel=CLUSTER,
     )
@@ -91,8 +92,8 @@ class TableFile:
     )
     impute: bool = option(
         False,
-        "A file as table: where fewer than a tenth of a column's numbers are missing, they are its"
-        " median, and a column NAME_missing says where.",
+        "A file as table: where fewer than a tenth of a column's numbers are missing, fill them"
+        " with its median and add a column NAME_missing.",
         Switch(),
         panel=TABLE_FILE,
     )

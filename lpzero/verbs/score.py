@@ -105,11 +105,19 @@ class Request:
     )
     weights_seed: int = groups.weights_seed()
     device: str = groups.device()
+    dtype: str = option(
+        "float32",
+        "What weights and activations are held in; scores are added up in float32 or float64.",
+        OneOf("dtype", ("float32", "bfloat16")),
+        panel=NETWORKS,
+    )
     memory: int | None = groups.memory()
 
 
 def run(request: Request, screen: Screen) -> Outcome:
     """A row per model and proxy, or the layouts of the models."""
+    import torch
+
     from lpzero.proxies.base import Needs
     from lpzero.proxies.model_scores import (
         as_proxy,
@@ -131,6 +139,8 @@ def run(request: Request, screen: Screen) -> Outcome:
     for name, model in models.items():
         if not is_counted:
             model.to(resolve_device(request.device))
+        if request.dtype != Request.dtype:
+            model.to(getattr(torch, request.dtype))
         read = _batch(model, request) if batch is None else batch
         networks[name] = given_network(
             model, read, loss, layout, request.weights_seed, request.chunk
@@ -169,9 +179,9 @@ def _models(request: Request, is_counted: bool) -> dict[str, nn.Module]:
         if is_counted:
             models[path] = hf.lay_out(path)
         elif is_folder:
-            models[path] = hf.load(path, *size)
+            models[path] = hf.load(path, *size, request.dtype)
         else:
-            models[path] = hf.build(path, request.weights_seed, *size)
+            models[path] = hf.build(path, request.weights_seed, *size, request.dtype)
     return models
 
 

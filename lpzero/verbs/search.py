@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from lpzero import plugins
 from lpzero.errors import InputError
 from lpzero.options import (
     BOUNDS,
+    COMMON,
     FILE,
     FOLDER,
     JUDGEMENT,
@@ -74,7 +76,8 @@ _BY_PROXY = ", ".join(name for name, loop in LOOPS.items() if loop.by_proxy)
 
 def constants() -> list[Option]:
     """The constants of every loop."""
-    return [replace(entry, panel=LOOP) for entry in shared_options(LOOPS)]
+    entries = shared_options(LOOPS)
+    return [replace(entry, panel=COMMON if entry.name == "budget" else LOOP) for entry in entries]
 
 
 def bounds() -> list[Option]:
@@ -92,7 +95,7 @@ def bounds() -> list[Option]:
 
 EXAMPLES = (
     "lpzero search nano-gpt2 --proxy runs/nano-gpt2",
-    "lpzero search nano-gpt2 --loop random --max-parameters 3e5",
+    "lpzero search my_space.py:SPACE --budget 20 --train my_space.py:train",
 )
 
 
@@ -125,15 +128,14 @@ class Request:
     )
     loops: tuple[str, ...] = option(
         (),
-        f"One of {', '.join(LOOPS)}; repeatable with --compare.  [default: etas]",
+        f"One of {', '.join(LOOPS)}; repeatable with --compare.  [default: etas or budget]",
         Repeated("LOOP"),
         "--loop",
     )
     proxies: tuple[str, ...] = option(
         (),
-        "A proxy, rank-mean(A, B), a formula, an exported file, a run's directory, or none (a"
-        " random number); repeatable with --compare.  [default: the engine's proxy for the space's"
-        f" family{_USUAL_PROXIES}]",
+        "A proxy, rank-mean(A, B), a formula, an exported file, a run's directory, or none;"
+        f" repeatable with --compare.  [default: by the space's family{_USUAL_PROXIES}]",
         Repeated("NAME|FORMULA|FILE"),
         "--proxy",
     )
@@ -142,6 +144,18 @@ class Request:
         f"One of {', '.join(evaluators.NAMES)}.  [default: surrogate if a table is present, else"
         f" proxy; {_BY_PROXY}: proxy]",
         Text(),
+    )
+    train: str | None = option(
+        None,
+        "Your function of an architecture and a seed.",
+        Text("FILE.py:NAME"),
+        is_code=True,
+    )
+    confirm: int | None = option(
+        None,
+        "Train the best and the second best from this many more seeds, and say if they differ.",
+        Whole(2),
+        panel=JUDGEMENT,
     )
     table: str | None = option(
         None, "The table of the evaluator.  [default: the space's own]", Text(), panel=LOOP
@@ -167,7 +181,7 @@ class Request:
     time_limit: float | None = groups.time_limit()
     watts: float | None = option(
         None,
-        "Also print the energy and the CO2 of these seconds on a machine that draws this many.",
+        "Also print the energy and the CO2 of the search on a machine that draws this many watts.",
         Real(0, is_open=True),
         is_local=True,
         panel=JUDGEMENT,
@@ -180,8 +194,8 @@ class Request:
     )
     networks: str | None = option(
         None,
-        "Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"
-        " scores.  [default: quick; those of a table as-ranked]",
+        "Networks that are quick to draw and score, or those of `lpzero rank`, with its scores."
+        "  [default: quick; those of a table as-ranked]",
         OneOf("kind of networks", KINDS_OF_NETWORKS),
         panel=NETWORKS,
     )
@@ -197,6 +211,8 @@ class Request:
                 raise InputError(f"--{name} is for one search, not for --compare")
         if self.seeds and not self.compare:
             raise InputError("--seeds is for --compare; use --seed for one search")
+        if self.train and self.evaluator:
+            raise InputError("--train is an evaluator: leave --evaluator out")
         if self.hf and self.space:
             raise InputError("give a space or --hf, not both")
 
@@ -235,6 +251,7 @@ def _continues(request: Request) -> list[str]:
     words = ["lpzero", "search"]
     words += [request.space] if request.space and is_address(request.space) else []
     words += ["--hf", request.hf] if request.hf else []
+    words += ["--train", request.train] if request.train else []
     words += [word for name in plugins.given() for word in ("--plugin", name)]
     return [*words, "--out", str(request.out), "--resume"]
 
@@ -250,15 +267,28 @@ def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator
         yield resources(request, None)
         return
     is_terminal = sys.stderr.isatty()
+    is_trained = evaluators.is_training(asked.evaluator)
     around = replace(resources(request, "scoring" if is_terminal else None), say=screen.say)
     line = _StepLine(asked.loop, asked.made_loop.last_step)
     if not is_terminal:
-        yield replace(around, show=lambda entry: line.say(entry, screen))
+        around = replace(around, show=lambda entry: line.say(entry, screen))
+        if is_trained:
+            around = replace(around, begin=lambda first, archs: line.begin(first, archs, screen))
+        yield around
         return
     total, is_fitted = most_scored(asked), asked.evaluator == evaluators.SURROGATE
     first = "fitting the surrogate" if is_fitted else asked.loop
-    with whole_bar(first, total, 1 / max(1, n_passes(asked.made_proxy))) as bar:
-        yield replace(around, show=lambda entry: bar.reach(entry["scored"], line.text(entry)))
+    counted, share = "scored", 1 / max(1, n_passes(asked.made_proxy))
+    if is_trained:
+        total, counted, share = asked.made_loop.last_step, "evaluations", 0.0
+    with whole_bar(first, total, share) as bar:
+
+        def begin(first: int, archs: Sequence[Entry]) -> None:
+            for number, arch in enumerate(archs, first):
+                bar.reach(number - 1, line.training(number, arch))
+
+        around = replace(around, show=lambda entry: bar.reach(entry[counted], line.text(entry)))
+        yield replace(around, begin=begin) if is_trained else around
 
 
 class _StepLine:
@@ -277,6 +307,15 @@ class _StepLine:
             f"{self.loop} {entry['step']}{self.last}  scored {entry['scored']:,}"
             f"  evaluated {entry['evaluations']:,}  best {_number(entry['best'])}"
         )
+
+    def begin(self, first: int, archs: Sequence[Entry], screen: Screen) -> None:
+        """Print the trainings that begin."""
+        for number, arch in enumerate(archs, first):
+            screen.say(self.training(number, arch))
+
+    def training(self, number: int, arch: Entry) -> str:
+        """A training that begins, in one line."""
+        return f"training {number}{self.last}: {json.dumps(arch)}"
 
     def text(self, entry: Entry) -> str:
         """The text beside a bar, which has the number scored."""
@@ -330,10 +369,13 @@ def _one_request(request: Request, screen: Screen) -> SearchRequest:
 
 def given(request: Request) -> dict[str, Any]:
     """The options that were given, under the names of a search's request."""
-    names = ("space", "seed", "weights_seed", "networks", "evaluator", "table", "training_steps")
+    names = ["space", "seed", "weights_seed", "networks", "evaluator", "table", "training_steps"]
+    names += ["confirm"]
     asked = {name: getattr(request, name) for name in names if getattr(request, name) is not None}
     if request.hf:
         asked["space"] = _hf_space(request.hf)
+    if request.train:
+        asked["evaluator"] = f"{evaluators.BY_FUNCTION}{request.train}"
     batch = request.inputs.minibatch
     asked |= {} if batch is None else {"batch": batch}
     asked["constants"] = dict(request.constants)
@@ -361,12 +403,15 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
     import spaces
     from lpzero.search import Constraints, loops
     from lpzero.search import Request as SearchRequest
-    from lpzero.search.request import DEFAULT_LOOP, default_proxy
+    from lpzero.search.request import BUDGET, DEFAULT_LOOP, default_proxy
 
     if "space" not in asked:
         raise InputError("no space given: lpzero search SPACE")
     space = spaces.get(asked["space"])
-    loop = loops.get(asked.setdefault("loop", DEFAULT_LOOP))
+    is_budget = "budget" in asked["constants"] or request.train is not None
+    loop = loops.get(asked.setdefault("loop", BUDGET if is_budget else DEFAULT_LOOP))
+    if loop.name == BUDGET and getattr(space, "train", None) is not None and not request.table:
+        asked.setdefault("evaluator", evaluators.TRAINING)
     if "evaluator" not in asked:
         table = asked.get("table")
         alone = loop.by_proxy and table is None and not request.compare

@@ -36,13 +36,13 @@ class BigNasSharing(WeightSharing[BigNasArch]):
     def terms(self, arch: BigNasArch) -> list[tuple[Term, ...]]:
         starts = [0, *accumulate(map(max, self.space.depths))]
         seen = [0] * len(starts)
-        found: list[tuple[Term, ...]] = []
+        groups: list[tuple[Term, ...]] = []
         for plan in self.space.plans(arch):
             block = starts[plan.stage] + seen[plan.stage]
             seen[plan.stage] += 1
             choice = (plan.inputs, plan.outputs, plan.kernel)
-            found.append((Term(block, "feed-forward", choice),))
-        return found
+            groups.append((Term(block, "feed-forward", choice),))
+        return groups
 
     def group(self, arch: BigNasArch) -> tuple[Any, int]:
         """The resolution and the depth."""
@@ -60,8 +60,8 @@ class BigNasSharing(WeightSharing[BigNasArch]):
 
     def choices(self, factor: str, width: Any) -> Sequence[Any]:
         plural = {"resolution": "resolutions", "stem": "stems", "last": "lasts"}
-        found: Sequence[Any] = getattr(self.space, plural.get(factor, factor))
-        return found
+        values: Sequence[Any] = getattr(self.space, plural.get(factor, factor))
+        return values
 
     def frames(self) -> Sequence[tuple[Any, int]]:
         return []
@@ -75,5 +75,5 @@ class BigNasSharing(WeightSharing[BigNasArch]):
         return [(*leading, *centre)]
 
     def branches(self, block: nn.Module) -> list[nn.Module]:
-        found = dict(block.named_children())
-        return [found["convolution"]] if getattr(block, "is_residual", False) else []
+        children = dict(block.named_children())
+        return [children["convolution"]] if getattr(block, "is_residual", False) else []

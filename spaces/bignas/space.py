@@ -99,15 +99,15 @@ class BigNasSpace(ImageSpace[BigNasArch]):
 
     def plans(self, arch: BigNasArch) -> list[BlockPlan]:
         """The numbers of every block, first to last."""
-        found = []
+        made = []
         before = arch.stem
         for stage, depth in enumerate(arch.depths):
             for index in range(depth):
                 stride = self.strides[stage] if index == 0 else 1
                 c, kernel = arch.channels[stage], arch.kernels[stage]
-                found.append(BlockPlan(stage, before, c, self.expansions[stage], kernel, stride))
+                made.append(BlockPlan(stage, before, c, self.expansions[stage], kernel, stride))
                 before = c
-        return found
+        return made
 
     @cached_property
     def fields(self) -> tuple[Choice | PerStage, ...]:

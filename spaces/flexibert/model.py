@@ -65,9 +65,9 @@ class Embeddings(nn.Module):
         return projected
 
     def weights(self) -> list[EndWeight]:
-        tables = [table(one.weight) for one in (self.word, self.position, self.segment)]
+        tables = [table(embedding.weight) for embedding in (self.word, self.position, self.segment)]
         projections = [self.projection] if isinstance(self.projection, nn.Linear) else []
-        return [*tables, *(EndWeight(one.weight) for one in projections)]
+        return [*tables, *(EndWeight(embedding.weight) for embedding in projections)]
 
 
 class Block(nn.Module):

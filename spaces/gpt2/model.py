@@ -245,9 +245,9 @@ class AdaptiveSoftmax(nn.Module):
 
     def weights(self) -> list[EndWeight]:
         """Its own matrices: a projection and a row per tail, where the model has them."""
-        found = [EndWeight(self.projection)] if len(self._shared[0].projections) else []
+        ends = [EndWeight(self.projection)] if len(self._shared[0].projections) else []
         tails = len(self._shared[0].cluster_sizes) > 1
-        return [*found, table(self.cluster_weight)] if tails else found
+        return [*ends, table(self.cluster_weight)] if tails else ends
 
     def _tables(self, embedding: AdaptiveEmbedding) -> tuple[Tensor, ...]:
         if len(embedding.tables) > 1:

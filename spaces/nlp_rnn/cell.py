@@ -96,14 +96,14 @@ def previous_state(index: int) -> str:
 
 def is_state(name: str) -> bool:
     """Whether a node of that name is a state of this step."""
-    found = _STATE.fullmatch(name)
-    return found is not None and found[1] == "new"
+    match = _STATE.fullmatch(name)
+    return match is not None and match[1] == "new"
 
 
 def is_previous(name: str) -> bool:
     """Whether the name is that of a state of the step before."""
-    found = _STATE.fullmatch(name)
-    return found is not None and found[1] == "prev"
+    match = _STATE.fullmatch(name)
+    return match is not None and match[1] == "prev"
 
 
 def read_cell(recipe: Any, most_nodes: int) -> Cell:
@@ -129,14 +129,14 @@ def make_cell(nodes: Iterable[Node]) -> Cell:
 
 def used(cell_nodes: Mapping[str, Node]) -> set[str]:
     """The names of the nodes and sources that a state of this step depends on."""
-    found = [name for name in cell_nodes if is_state(name)]
-    seen = set(found)
-    while found:
-        node = cell_nodes.get(found.pop())
+    reached = [name for name in cell_nodes if is_state(name)]
+    seen = set(reached)
+    while reached:
+        node = cell_nodes.get(reached.pop())
         for name in node.input if node is not None else ():
             if name not in seen:
                 seen.add(name)
-                found.append(name)
+                reached.append(name)
     return seen
 
 
@@ -151,7 +151,9 @@ def _node(name: Any, fields: Any) -> Node:
         near = get_close_matches(op, ARITIES, n=1) if isinstance(op, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else ""
         _refuse(name, f"op = {_shown(op)} is unknown{hint} (known: {', '.join(ARITIES)})")
-    if not isinstance(inputs, (list, tuple)) or not all(isinstance(one, str) for one in inputs):
+    if not isinstance(inputs, (list, tuple)) or not all(
+        isinstance(source, str) for source in inputs
+    ):
         _refuse(name, f"input = {_shown(inputs)}, expected a list of names")
     return Node(name, op, tuple(inputs))
 
@@ -173,8 +175,8 @@ def _check_inputs(node: Node, nodes: Mapping[str, Node], sources: tuple[str, ...
         _refuse(node.name, f"{node.op} has {len(node.input)} inputs, expected {expected}")
     for name in node.input:
         if name not in nodes and name not in sources:
-            known = ", ".join(sources)
-            _refuse(node.name, f"input {_shown(name)} is neither a node nor a source ({known})")
+            names = ", ".join(sources)
+            _refuse(node.name, f"input {_shown(name)} is neither a node nor a source ({names})")
     if len(set(node.input)) < len(node.input):
         _refuse(node.name, "it reads one input twice")
     if X in node.input and node.op != LINEAR:
@@ -187,12 +189,12 @@ def _check_inputs(node: Node, nodes: Mapping[str, Node], sources: tuple[str, ...
 
 def _ordered(nodes: Mapping[str, Node]) -> list[str]:
     """The names with every node after those it reads; raises ArchitectureError for a cycle."""
-    waiting = {name: sum(one in nodes for one in node.input) for name, node in nodes.items()}
+    waiting = {name: sum(source in nodes for source in node.input) for name, node in nodes.items()}
     readers: dict[str, list[str]] = {name: [] for name in nodes}
     for name, node in nodes.items():
-        for one in node.input:
-            if one in nodes:
-                readers[one].append(name)
+        for source in node.input:
+            if source in nodes:
+                readers[source].append(name)
     ready = sorted(name for name, n in waiting.items() if n == 0)
     order: list[str] = []
     while ready:

@@ -140,9 +140,9 @@ class RecurrentLayer(nn.Module):
         return [(node, self._linear(node)) for node in self.nodes if node.op == LINEAR]
 
     def _linear(self, node: Node) -> Linear:
-        found = self.cell[self.places[node.name]]
-        assert isinstance(found, Linear)
-        return found
+        linear = self.cell[self.places[node.name]]
+        assert isinstance(linear, Linear)
+        return linear
 
 
 class Linear(nn.Module):

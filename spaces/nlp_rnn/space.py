@@ -157,10 +157,10 @@ class RnnSpace(Space[Cell]):
     def traits(self, arch: Cell) -> dict[str, float]:
         """The numbers of states, of nodes of each operation and of inputs of linears."""
         counts = Counter(node.op for node in arch.nodes)
-        found = {f"nodes {op}": float(counts[op]) for op in ARITIES}
+        numbers = {f"nodes {op}": float(counts[op]) for op in ARITIES}
         read = [name for node in arch.linears for name in node.input]
         return {
-            **found,
+            **numbers,
             "states": float(arch.n_states),
             "linear inputs": float(len(read)),
             "linears of x": float(read.count(X)),

@@ -112,7 +112,9 @@ def _renamed(nodes: dict[str, Node], n_states: int, rng: random.Random) -> dict[
     chosen = rng.sample(list(nodes), n_states)
     names = {name: new_state(index) for index, name in enumerate(chosen)}
     made = [
-        Node(names.get(n.name, n.name), n.op, tuple(names.get(one, one) for one in n.input))
+        Node(
+            names.get(n.name, n.name), n.op, tuple(names.get(source, source) for source in n.input)
+        )
         for n in nodes.values()
     ]
     return {node.name: node for node in made}
@@ -136,9 +138,9 @@ def edit(cell: Cell, name: str, most_nodes: int, rng: random.Random) -> Cell:
     for _ in range(_TRIES):
         nodes = {node.name: node for node in cell.nodes}
         rng.choice(_EDITS)(nodes, nodes[name], rng)
-        found = _valid(nodes, cell, most_nodes)
-        if found is not None and found != cell:
-            return found
+        edited = _valid(nodes, cell, most_nodes)
+        if edited is not None and edited != cell:
+            return edited
     return cell
 
 
@@ -150,9 +152,9 @@ def cross(first: Cell, second: Cell, most_nodes: int, rng: random.Random) -> Cel
         nodes = {node.name: node for node in first.nodes}
         target, donor = rng.choice(first.nodes), rng.choice(second.nodes)
         _graft(nodes, target.name, donor, second, first.n_states)
-        found = _valid(nodes, first, most_nodes)
-        if found is not None and found not in (first, second):
-            return found
+        crossed = _valid(nodes, first, most_nodes)
+        if crossed is not None and crossed not in (first, second):
+            return crossed
     return first
 
 
@@ -188,14 +190,14 @@ def _graft(nodes: Nodes, target: str, donor: Node, other: Cell, n_states: int) -
 
 def _ancestors(nodes: Nodes, node: Node) -> list[str]:
     """The names of the nodes that lead to this one, without itself."""
-    found: dict[str, None] = {}
+    reached: dict[str, None] = {}
     todo = list(node.input)
     while todo:
         name = todo.pop()
-        if name in nodes and name not in found:
-            found[name] = None
+        if name in nodes and name not in reached:
+            reached[name] = None
             todo += nodes[name].input
-    return list(found)
+    return list(reached)
 
 
 def _fresh(taken: set[str]) -> str:
@@ -242,7 +244,7 @@ def _insert(nodes: Nodes, node: Node, rng: random.Random) -> None:
     place = rng.randrange(len(node.input))
     name = _fresh(set(nodes))
     op = rng.choice((LINEAR, *ACTIVATIONS, *ELEMENTWISE))
-    others = [one for one in _readable(nodes, node) if one != node.input[place]]
+    others = [source for source in _readable(nodes, node) if source != node.input[place]]
     read = [node.input[place], *rng.sample(others, min(len(others), ARITIES[op][0] - 1))]
     nodes[name] = Node(name, op, tuple(read))
     _put(nodes, node, node.op, (name if i == place else x for i, x in enumerate(node.input)))

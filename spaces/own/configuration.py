@@ -30,8 +30,8 @@ class _Named:
     fields: Fields
 
     def __getitem__(self, name: str) -> Any:
-        for known, value in self.fields:
-            if known == name:
+        for field, value in self.fields:
+            if field == name:
                 return value
         raise KeyError(name)
 
@@ -152,10 +152,10 @@ class Choices:
 
     def to_json(self) -> dict[str, Any]:
         """The choices as JSON values."""
-        found: dict[str, Any] = {name: list(values) for name, values in self.whole}
+        value: dict[str, Any] = {name: list(values) for name, values in self.whole}
         if self.layered:
-            found[PER_LAYER] = {name: list(values) for name, values in self.layered}
-        return found
+            value[PER_LAYER] = {name: list(values) for name, values in self.layered}
+        return value
 
     def _depths(self) -> Iterable[int]:
         return [1] if self.depth is None else map(int, dict(self.whole)[self.depth])
@@ -178,22 +178,22 @@ def read_choices(given: Mapping[str, Any], depth: str | None = None) -> Choices:
     for name in names:
         if names.count(name) > 1:
             raise DeclarationError(f"the choice {name!r} is made once and per layer; rename one")
-    known = dict(whole)
-    if depth is not None and depth not in known:
-        raise DeclarationError(f"depth={depth!r} is none of the choices {', '.join(known)}")
-    found = depth or next((name for name in DEPTHS if name in known), None)
-    if per_layer and found is None:
+    by_name = dict(whole)
+    if depth is not None and depth not in by_name:
+        raise DeclarationError(f"depth={depth!r} is none of the choices {', '.join(by_name)}")
+    depth_name = depth or next((name for name in DEPTHS if name in by_name), None)
+    if per_layer and depth_name is None:
         raise DeclarationError(
             f"{PER_LAYER} needs the number of layers: add a choice 'layers', or name another one"
             " with depth="
         )
-    for value in known.get(found or "", ()):
+    for value in by_name.get(depth_name or "", ()):
         if type(value) is not int or not 1 <= value <= _MOST_LAYERS:
             raise DeclarationError(
-                f"{found} is the number of layers; {shown(value)} is not one of 1 to"
+                f"{depth_name} is the number of layers; {shown(value)} is not one of 1 to"
                 f" {_MOST_LAYERS:,}"
             )
-    return Choices(whole, per_layer, found)
+    return Choices(whole, per_layer, depth_name)
 
 
 def _values(name: Any, given: Any) -> tuple[Value, ...]:

@@ -121,6 +121,12 @@ class OwnSpace(ChoiceSpace[Configuration]):
         }
 
     @property
+    def quick_counters(self) -> list[str]:
+        """The counters for which no network is run: a layout without memory, or what is stated."""
+        stated = {"depth": self.choices.depth, "flops": self.operations}
+        return ["parameters", *(name for name, known in stated.items() if known is not None)]
+
+    @property
     def batch_shape(self) -> tuple[int, int]:
         return self.inputs[0], self.inputs[1] if self._is_tokens else 1
 
@@ -307,8 +313,8 @@ class OwnSpace(ChoiceSpace[Configuration]):
         return self._measured(arch, tokens).flops if laid_out is None else laid_out
 
     def depth(self, arch: Configuration) -> int:
-        known = self.choices.depth
-        return len(self._measured(arch).blocks) if known is None else int(arch[known])
+        name = self.choices.depth
+        return len(self._measured(arch).blocks) if name is None else int(arch[name])
 
     def width(self, arch: Configuration) -> int:
         return self._measured(arch).blocks[0]["width"]
@@ -321,15 +327,15 @@ class OwnSpace(ChoiceSpace[Configuration]):
 
     def traits(self, arch: Configuration) -> dict[str, float]:
         """For surrogates: the share of each text among a choice's values, the mean of numbers."""
-        found: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         for name, value in arch.items():
             values = value if isinstance(value, tuple) else (value,)
             if isinstance(values[0], str):
-                found |= {f"{name} {v}": values.count(v) / len(values) for v in set(values)}
+                numbers |= {f"{name} {v}": values.count(v) / len(values) for v in set(values)}
             elif isinstance(value, tuple):
-                found[f"mean {name}"] = sum(values) / len(values)
-                found |= {f"least {name}": float(min(values)), f"most {name}": float(max(values))}
-        return found
+                numbers[f"mean {name}"] = sum(values) / len(values)
+                numbers |= {f"least {name}": float(min(values)), f"most {name}": float(max(values))}
+        return numbers
 
     def _measured(self, arch: Configuration, tokens: int | None = None) -> MeasuredSizes:
         return _measured(self, arch, tokens)
@@ -339,14 +345,14 @@ class OwnSpace(ChoiceSpace[Configuration]):
 def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> MeasuredSizes:
     """The sizes of an architecture's network, measured once in a process."""
     inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
-    found = of.measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
+    sizes = of.measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
     stated = of.choices.depth
-    if stated is not None and len(found.blocks) != arch[stated]:
+    if stated is not None and len(sizes.blocks) != arch[stated]:
         raise ArchitectureError(
             f"{stated} is {arch[stated]}, but the module that build gives has"
-            f" {len(found.blocks)} blocks: name them in its attribute `blocks`"
+            f" {len(sizes.blocks)} blocks: name them in its attribute `blocks`"
         )
-    return found
+    return sizes
 
 
 @lru_cache(maxsize=1 << 16)
@@ -435,10 +441,10 @@ def _drawn(draw: DrawBatch, seed: int) -> Tensor:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        found = draw(seed)
-    if not isinstance(found, torch.Tensor) or found.ndim < 2 or len(found) < 2:
+        drawn = draw(seed)
+    if not isinstance(drawn, torch.Tensor) or drawn.ndim < 2 or len(drawn) < 2:
         raise DeclarationError("the function given as batch gave no tensor with two inputs or more")
-    return found
+    return drawn
 
 
 def source_digest(function: Callable[..., Any]) -> str:
@@ -452,9 +458,9 @@ def source_digest(function: Callable[..., Any]) -> str:
     function = inspect.unwrap(function)
     is_plain = inspect.isroutine(function) or inspect.isclass(function)
     defined: Any = function if is_plain else type(function)
-    known = digest_of(str(getattr(defined, "__module__", "")))
-    if known is not None:  # the file may have changed since it was run
-        return known
+    digest = digest_of(str(getattr(defined, "__module__", "")))
+    if digest is not None:  # the file may have changed since it was run
+        return digest
     try:
         return hashlib.sha256(Path(inspect.getfile(defined)).read_bytes()).hexdigest()
     except (OSError, TypeError):

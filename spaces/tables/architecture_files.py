@@ -133,8 +133,8 @@ class _Columns:
         if not isinstance(self.example[name], list) or name in self.rows.headings:
             return []
         for pattern in ("{}_{}", "{}.{}", "{}[{}]"):
-            found = [pattern.format(name, index) for index in range(len(self.rows.headings))]
-            present = [heading for heading in found if heading in self.rows.headings]
+            headings = [pattern.format(name, index) for index in range(len(self.rows.headings))]
+            present = [heading for heading in headings if heading in self.rows.headings]
             if present:
                 return present
         return []
@@ -187,7 +187,7 @@ class _Columns:
 
 def _extra(rows: Rows, used: set[Any]) -> dict[str, list[float]]:
     """The other columns that have numbers only."""
-    found = {}
+    columns = {}
     for heading in rows.headings:
         if heading in used:
             continue
@@ -196,18 +196,18 @@ def _extra(rows: Rows, used: set[Any]) -> dict[str, list[float]]:
         except TableError:
             continue
         if np.isfinite(values).any():
-            found[heading] = values
-    return found
+            columns[heading] = values
+    return columns
 
 
 def _object(cell: Any, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(cell) if isinstance(cell, str) else cell
+        value = json.loads(cell) if isinstance(cell, str) else cell
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         refuse(where, "expected the architecture as a JSON object")
-    return found
+    return value
 
 
 def _list(cell: Any, example: Any, where: str) -> list[Any]:
@@ -219,11 +219,11 @@ def _list(cell: Any, example: Any, where: str) -> list[Any]:
     if not isinstance(cell, str):
         return [_cell(cell, example, where)]
     try:
-        found = json.loads(cell)
+        value = json.loads(cell)
     except (ValueError, RecursionError):
         parts = _SEPARATORS.split(cell.strip().strip("[]()"))
         return [_cell(part.strip("'\""), example, where) for part in parts if part]
-    return found if isinstance(found, list) else [_cell(cell, example, where)]
+    return value if isinstance(value, list) else [_cell(cell, example, where)]
 
 
 def _cell(cell: Any, example: Any, where: str) -> Any:

@@ -101,13 +101,13 @@ def read_naslib(path: Path, reading: ReadOptions) -> ColumnTable:
         first = next(iter(records.values()))
         refuse(where, f"there is no {target!r} (--target); the file has: {some(first)}")
     targets: list[float] = []
-    found: list[dict[str, float]] = []
+    rows: list[dict[str, float]] = []
     for arch, record in records.items():
         place = f"{where}, architecture {str(arch)[:40]!r}"
         targets.append(_json_number(place, target, record.get(target)))
-        found.append(_scores(place, record, target))
-    proxies = list(dict.fromkeys(name for scores in found for name in scores))
-    columns = {name: [scores.get(name, math.nan) for scores in found] for name in proxies}
+        rows.append(_scores(place, record, target))
+    proxies = list(dict.fromkeys(name for scores in rows for name in scores))
+    columns = {name: [scores.get(name, math.nan) for scores in rows] for name in proxies}
     name = f"{plain_name(path)}-{plain(task)}"
     return _made(str(path), name, list(records), targets, columns, reading, target)
 
@@ -117,7 +117,7 @@ Records = dict[str, dict[str, Any]]
 
 def _tasks(path: Path) -> dict[str, Records]:
     """The architectures of each task; earlier files have the tasks under the search space."""
-    found: dict[str, Records] = {}
+    tasks: dict[str, Records] = {}
     levels: list[tuple[str, Any]] = [("", read_json(path, MOST_BYTES))]
     for _ in range(_LEVELS):
         deeper: list[tuple[str, Any]] = []
@@ -125,13 +125,13 @@ def _tasks(path: Path) -> dict[str, Records]:
             if not isinstance(node, dict) or not all(isinstance(of, dict) for of in node.values()):
                 refuse(str(path), "expected an object: task, architecture, proxy, score")
             if name and all(_is_record(of) for of in node.values()):
-                found[name] = node
+                tasks[name] = node
             else:
                 deeper += node.items()
         levels = deeper
-    if levels or not found:
+    if levels or not tasks:
         refuse(str(path), "expected an object: task, architecture, proxy, score")
-    return found
+    return tasks
 
 
 def _is_record(node: dict[str, Any]) -> bool:
@@ -154,7 +154,7 @@ def _scores(where: str, record: Mapping[str, Any], target: str) -> dict[str, flo
 
     Other outcomes of the training are left out: a formula of them would know the target.
     """
-    found = {}
+    scores = {}
     for name, value in record.items():
         if name == target or any(word in name.lower() for word in _OUTCOMES):
             continue
@@ -165,8 +165,8 @@ def _scores(where: str, record: Mapping[str, Any], target: str) -> dict[str, flo
         elif isinstance(value, str) or name.lower() in _COUNTING:
             continue
         number = _json_number(where, f"{name}.score", value)
-        found[name] = math.nan if number == _FAILED else number
-    return found
+        scores[name] = math.nan if number == _FAILED else number
+    return scores
 
 
 def _made(
@@ -190,14 +190,14 @@ def _made(
 def _indicators(rows: Rows, heading: str) -> dict[str, list[float]]:
     """A column for each text under the heading: 1 where it stands, 0 elsewhere."""
     texts = ["" if is_missing(cell) else str(cell).strip() for cell in rows.column(heading)]
-    known = sorted(set(texts) - {""})
-    if len(known) > MOST_CATEGORIES:
+    words = sorted(set(texts) - {""})
+    if len(words) > MOST_CATEGORIES:
         refuse(
             f"{rows.path}: column {heading}",
-            f"{len(known):,} different texts, at most {MOST_CATEGORIES} become columns; a column of"
+            f"{len(words):,} different texts, at most {MOST_CATEGORIES} become columns; a column of"
             " ids is named with --id",
         )
-    return {f"{heading} {text}": [float(of == text) for of in texts] for text in known}
+    return {f"{heading} {text}": [float(of == text) for of in texts] for text in words}
 
 
 def _json_number(where: str, name: str, value: Any) -> float:

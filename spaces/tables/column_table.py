@@ -73,25 +73,25 @@ def make_column_table(
     columns that lack fewer than a tenth are filled first. What is left out or filled is counted in
     `remarks`. Raises TableError if nothing is left to rank.
     """
-    notes, known = list(remarks), np.isfinite(np.array(targets, dtype=np.float64))
-    if not known.all():
-        notes.append(f"{name}: {int((~known).sum()):,} rows without a {target} are left out")
+    notes, has_target = list(remarks), np.isfinite(np.array(targets, dtype=np.float64))
+    if not has_target.all():
+        notes.append(f"{name}: {int((~has_target).sum()):,} rows without a {target} are left out")
     given = {heading: np.array(values, dtype=np.float64) for heading, values in columns.items()}
     if impute:
-        given, filled = _imputed(given, known)
+        given, filled = _imputed(given, has_target)
         notes += [f"{name}: {note}" for note in filled]
-    dropped, lacking = _incomplete(given, known)
-    known &= ~lacking
+    dropped, lacking = _incomplete(given, has_target)
+    has_target &= ~lacking
     if lacking.any():
         notes.append(
             f"{name}: {int(lacking.sum()):,} rows that lack a number in some column are left out"
         )
-    kept = frozen(np.array(targets, dtype=np.float64)[known])
+    kept = frozen(np.array(targets, dtype=np.float64)[has_target])
     if len(kept) and np.ptp(kept) == 0:
         raise TableError(f"{name}: {target} is {kept[0]:g} in every row; nothing can be ranked")
     usable: dict[str, FloatArray] = {}
     for heading, values in given.items():
-        column = frozen(values[known])
+        column = frozen(values[has_target])
         if heading in dropped:
             missing = dropped[heading]
             notes.append(f"{name}: column {heading} is left out, {missing:,} rows have no number")
@@ -102,24 +102,24 @@ def make_column_table(
     if not len(kept) or not usable:
         what = "row has a target" if not len(kept) else "column has a number in every row"
         raise TableError(f"{name}: no {what}" + "".join(f"; {note}" for note in notes[:1]))
-    rows = tuple(str(one) for one, is_kept in zip(ids, known, strict=True) if is_kept)
+    rows = tuple(str(row_id) for row_id, is_kept in zip(ids, has_target, strict=True) if is_kept)
     digest = _digest(rows, kept, usable)
     return ColumnTable(name, kept, target, licence, rows, digest, usable, remarks=tuple(notes))
 
 
 def _imputed(
-    columns: Mapping[str, FloatArray], known: BoolArray
+    columns: Mapping[str, FloatArray], has_target: BoolArray
 ) -> tuple[dict[str, FloatArray], list[str]]:
     """The columns with medians in place of few missing numbers, indicators of these, and notes."""
     filled: dict[str, FloatArray] = {}
     notes = []
     for heading, values in columns.items():
         hole: BoolArray = ~np.isfinite(values)
-        missing = int((hole & known).sum())
+        missing = int((hole & has_target).sum())
         filled[heading] = values
-        if 0 < missing < FEW_NUMBERS * known.sum():
+        if 0 < missing < FEW_NUMBERS * has_target.sum():
             indicator = f"{heading}_missing"
-            median = float(np.median(values[~hole & known]))
+            median = float(np.median(values[~hole & has_target]))
             filled[heading] = np.where(hole, median, values)
             filled[indicator] = hole.astype(np.float64)
             notes.append(
@@ -130,22 +130,22 @@ def _imputed(
 
 
 def _incomplete(
-    columns: Mapping[str, FloatArray], known: BoolArray
+    columns: Mapping[str, FloatArray], has_target: BoolArray
 ) -> tuple[dict[str, int], BoolArray]:
     """The columns to leave out, with how many numbers they lack, and the rows (n,) to leave out.
 
     The emptiest columns go until the rows that still lack a number are few; then these rows go.
     """
-    holes = {heading: ~np.isfinite(values) & known for heading, values in columns.items()}
+    holes = {heading: ~np.isfinite(values) & has_target for heading, values in columns.items()}
     dropped: dict[str, int] = {}
-    for heading in sorted(holes, key=lambda one: -int(holes[one].sum())):
-        lacking: BoolArray = np.zeros(len(known), dtype=bool)
+    for heading in sorted(holes, key=lambda name: -int(holes[name].sum())):
+        lacking: BoolArray = np.zeros(len(has_target), dtype=bool)
         for other, hole in holes.items():
             lacking |= hole & (other not in dropped)
-        if lacking.sum() <= FEW_ROWS * known.sum():
+        if lacking.sum() <= FEW_ROWS * has_target.sum():
             return dropped, lacking
         dropped[heading] = int(holes[heading].sum())
-    return dropped, np.zeros(len(known), dtype=bool)
+    return dropped, np.zeros(len(has_target), dtype=bool)
 
 
 def _digest(ids: Sequence[str], targets: FloatArray, columns: Mapping[str, FloatArray]) -> str:

@@ -73,8 +73,8 @@ def _layer(layer: Any, where: str) -> dict[str, Any]:
     parameter = field(layer, "operation_parameter", object, where)
     operation = next((v for k, v in OPERATIONS.items() if k == (kind, parameter)), None)
     if operation is None:
-        known = ", ".join(f"{k} {p}" for k, p in OPERATIONS)
-        refuse(where, f"operation {kind:.40} {shown(parameter)} is unknown: use one of {known}")
+        names = ", ".join(f"{k} {p}" for k, p in OPERATIONS)
+        refuse(where, f"operation {kind:.40} {shown(parameter)} is unknown: use one of {names}")
     return {
         "operation": operation,
         "heads": field(layer, "num_operation_heads", int, where),

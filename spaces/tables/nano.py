@@ -66,8 +66,8 @@ def _table(path: Path, document: Any, name: str, space: Any) -> Table:
         extra["seconds"].append(sum(field(run, "seconds", float, place) for run in runs))
     target, licence = (field(document, name, str, where) for name in ("target", "licence"))
     noise = field(document, "noise", dict, where)
-    known = "rho_between_targets" in noise
-    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise") if known else None
+    has_ceiling = "rho_between_targets" in noise
+    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise") if has_ceiling else None
     failed = len(document.get("failures", ()))
     return make_table(name, space, rows, target, licence, extra, ceiling, failed)
 

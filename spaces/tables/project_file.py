@@ -110,8 +110,8 @@ def _read(entry: Entry, source: Source, path: Path) -> Table | ColumnTable:
     if entry.space is None:
         from spaces.tables.column_files import read_columns
 
-        found = read_columns(path, entry.reading)
-        return replace(found, name=source.name, licence=source.licence)
+        columns = read_columns(path, entry.reading)
+        return replace(columns, name=source.name, licence=source.licence)
     from spaces.tables.architecture_files import read_architectures
 
     space = spaces.load(entry.space)  # the user wrote its address, in this file or in a plug-in

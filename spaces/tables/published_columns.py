@@ -35,15 +35,15 @@ def read_recurrent(source: Source, path: Path) -> ColumnTable:
     """The metrics and numbers of parameters of 8,794 trainings; target minus the loss."""
     from spaces.tables.column_table import make_column_table
 
-    parameters = {one: count for one, _, count in _counts(path.parent / _PARAMETERS.name)}
+    parameters = {training: count for training, _, count in _counts(path.parent / _PARAMETERS.name)}
     rows = list(csv.DictReader(io.StringIO(_text(path))))
     headings = [h for h in rows[0] if h != "log name" and h not in (*_OUTCOMES, *_CORRUPT)]
     columns = {h: [_number(path, row["log name"], h, row[h]) for row in rows] for h in headings}
     ids = [row["log name"] for row in rows]
-    missing = [one for one in ids if one not in parameters]
+    missing = [training for training in ids if training not in parameters]
     if missing:
         refuse(str(path.parent / _PARAMETERS.name), f"there is no row for {missing[0]}")
-    columns["parameters"] = [parameters[one] for one in ids]
+    columns["parameters"] = [parameters[training] for training in ids]
     losses = [_number(path, row["log name"], "loss", row["loss"]) for row in rows]
     return make_column_table(
         source.name, ids, [-loss for loss in losses], columns, source.target, source.licence
@@ -54,12 +54,12 @@ def read_parameters(source: Source, path: Path) -> ColumnTable:
     """The numbers of parameters of the trainings that ended with a loss; target minus the loss."""
     from spaces.tables.column_table import make_column_table
 
-    found = [row for row in _counts(path) if math.isfinite(row[1])]
+    finite = [row for row in _counts(path) if math.isfinite(row[1])]
     return make_column_table(
         source.name,
-        [one for one, _, _ in found],
-        [-loss for _, loss, _ in found],
-        {"parameters": [count for _, _, count in found]},
+        [training for training, _, _ in finite],
+        [-loss for _, loss, _ in finite],
+        {"parameters": [count for _, _, count in finite]},
         source.target,
         source.licence,
     )
@@ -72,8 +72,8 @@ def read_zero_cost(source: Source, path: Path) -> ColumnTable:
     from spaces.tables.column_files import read_naslib
     from spaces.tables.readers import ReadOptions
 
-    found = read_naslib(path, ReadOptions())
-    return replace(found, name=source.name, target=source.target, licence=source.licence)
+    columns = read_naslib(path, ReadOptions())
+    return replace(columns, name=source.name, target=source.target, licence=source.licence)
 
 
 def count_lines(path: Path) -> int:
@@ -97,17 +97,17 @@ def _text(path: Path) -> str:
 
 def _counts(path: Path) -> list[tuple[str, float, float]]:
     """(training, loss or NaN, parameters) of the whole rows; ids are taken by their pattern."""
-    found: dict[str, tuple[str, float, float]] = {}
+    rows: dict[str, tuple[str, float, float]] = {}
     for line in csv.reader(io.StringIO(_text(path))):
         if len(line) < 6 or not _TRAINING.fullmatch(line[0]):
             continue
         count = _LEADING_NUMBER.match(line[5])
         if count is not None:
             loss = _number(path, line[0], "loss", line[1])
-            found.setdefault(line[0], (line[0], loss, float(count[0])))
-    if not found:
+            rows.setdefault(line[0], (line[0], loss, float(count[0])))
+    if not rows:
         refuse(str(path), "no row has an id of a training and a number of parameters")
-    return list(found.values())
+    return list(rows.values())
 
 
 def _number(path: Path, row: str, heading: str, text: str) -> float:

@@ -89,10 +89,10 @@ def source(name: str) -> Source:
         return _SOURCES[name]
     if name not in _ADDED:
         _load_plugins()
-    known = {**project_sources(), **_ADDED}
-    if name not in known:
-        raise UnknownNameError("table", name, {**_SOURCES, **known})
-    return known[name]
+    sources = {**project_sources(), **_ADDED}
+    if name not in sources:
+        raise UnknownNameError("table", name, {**_SOURCES, **sources})
+    return sources[name]
 
 
 @lru_cache(maxsize=1)
@@ -100,8 +100,8 @@ def _load_plugins() -> None:
     """Know the tables of the entry-point group `lpzero.tables`: sources, or a module of them."""
 
     def take(name: str, offered: Any) -> None:
-        found = getattr(offered, "SOURCES", offered)
-        for entry in found if isinstance(found, (tuple, list)) else (found,):
+        declared = getattr(offered, "SOURCES", offered)
+        for entry in declared if isinstance(declared, (tuple, list)) else (declared,):
             if not isinstance(entry, Source):
                 raise TypeError(f"{type(entry).__name__} is not a Source")
             add(replace(entry, declared_in=entry.declared_in or name))
@@ -112,13 +112,13 @@ def _load_plugins() -> None:
 def _of_project() -> dict[str, Source]:
     """The tables of the project file; a broken one is noted, not fatal, where all are listed."""
     try:
-        found = project_sources()
+        sources = project_sources()
     except TableError as error:
         logger.warning("%s; its tables are ignored", error)
         return {}
-    for name in found.keys() & _SOURCES.keys():
-        logger.warning("table %s of %s is that of the package", name, found[name].declared_in)
-    return {name: entry for name, entry in found.items() if name not in _SOURCES}
+    for name in sources.keys() & _SOURCES.keys():
+        logger.warning("table %s of %s is that of the package", name, sources[name].declared_in)
+    return {name: entry for name, entry in sources.items() if name not in _SOURCES}
 
 
 def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
@@ -130,8 +130,8 @@ def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
 def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:
     """A description of every table, without loading any; an unreadable one is not present."""
     _load_plugins()
-    known = {**_SOURCES, **_ADDED, **_of_project()}
-    return [_describe(entry, data_root(data)) for _, entry in sorted(known.items())]
+    sources = {**_SOURCES, **_ADDED, **_of_project()}
+    return [_describe(entry, data_root(data)) for _, entry in sorted(sources.items())]
 
 
 def load(name: str, data: str | os.PathLike[str] | None = None, space: str | None = None) -> Table:

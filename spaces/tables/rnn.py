@@ -78,7 +78,7 @@ def read_wikitext2(source: Source, path: Path) -> Table:
     from spaces.tables.table import make_table, noise_ceiling
 
     space = spaces.get(source.space)
-    found: dict[Any, list[tuple[str, float]]] = {}
+    trainings: dict[Any, list[tuple[str, float]]] = {}
     n_failed = 0
     for log in read_logs(path):
         where = f"{path}: model {log.model}"
@@ -89,13 +89,13 @@ def read_wikitext2(source: Source, path: Path) -> Table:
         if not log.is_sound:
             n_failed += 1
             continue
-        found.setdefault(cell, []).append((log.model, -min(losses)))
+        trainings.setdefault(cell, []).append((log.model, -min(losses)))
     rows = [
         (runs[0][0], cell, sum(target for _, target in runs) / len(runs))
-        for cell, runs in found.items()
+        for cell, runs in trainings.items()
     ]
-    extra = {"runs": [float(len(runs)) for runs in found.values()]}
-    ceiling = noise_ceiling([[target for _, target in runs] for runs in found.values()])
+    extra = {"runs": [float(len(runs)) for runs in trainings.values()]}
+    ceiling = noise_ceiling([[target for _, target in runs] for runs in trainings.values()])
     return make_table(
         source.name, space, rows, source.target, source.licence, extra, ceiling, n_failed
     )
@@ -140,14 +140,14 @@ def read_parameters(path: Path) -> dict[str, int]:
     pattern = re.compile(
         r"log_stats_model_(\d{1,9})_[\w-]+\.json(?:,[^,]*){3},(\d{1,12}),(\d{1,12})"
     )
-    found = (pattern.search(line) for line in read_text(path).splitlines())
-    return {match[1]: int(match[2]) for match in found if match is not None}
+    matches = (pattern.search(line) for line in read_text(path).splitlines())
+    return {match[1]: int(match[2]) for match in matches if match is not None}
 
 
 def count_recipes(path: Path) -> int:
     """The number of different recipes with a training that ended well."""
-    found = {json.dumps(_json(log.recipe, str(path)), sort_keys=True) for log in _sound(path)}
-    return len(found)
+    recipes = {json.dumps(_json(log.recipe, str(path)), sort_keys=True) for log in _sound(path)}
+    return len(recipes)
 
 
 def count_joined(path: Path) -> int:

@@ -183,12 +183,13 @@ def some(names: Any) -> str:
 def check_distinct(rows: Rows, heading: str, ids: Sequence[str]) -> None:
     """Raise TableError if an id stands in two rows."""
     seen: dict[str, str] = {}
-    for one, place in zip(ids, rows.places, strict=True):
-        if one in seen:
+    for name, place in zip(ids, rows.places, strict=True):
+        if name in seen:
             refuse(
-                f"{rows.path}: {place}, column {heading}", f"{one!r} is also the id of {seen[one]}"
+                f"{rows.path}: {place}, column {heading}",
+                f"{name!r} is also the id of {seen[name]}",
             )
-        seen[one] = place
+        seen[name] = place
 
 
 def _csv(path: Path) -> Rows:
@@ -201,8 +202,8 @@ def _csv(path: Path) -> Rows:
             if not fields:
                 continue
             if len(fields) != len(headings):
-                found = f"{len(fields)} fields, expected {len(headings)}"
-                refuse(f"{path}: line {reader.line_num}", found)
+                problem = f"{len(fields)} fields, expected {len(headings)}"
+                refuse(f"{path}: line {reader.line_num}", problem)
             cells.append(fields)
             places.append(f"line {reader.line_num}")
             _check_counts(str(path), len(cells), len(headings))

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,7 @@ import numpy.typing as npt
 
 from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
-from spaces.tables.readers import ReadOptions
 from spaces.tables.source import DEPTH_WIDTH
-from spaces.untrusted import user_path
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -46,39 +43,6 @@ class Table:
     extra: Mapping[str, FloatArray] = field(default_factory=dict)
     ceiling: float | None = None
     failed: int = 0
-
-    @staticmethod
-    def from_csv(
-        path: str | Path,
-        space: Space[Any] | str,
-        target: str,
-        *,
-        smaller_is_better: bool = False,
-        ids: str | None = None,
-        name: str | None = None,
-    ) -> Table:
-        """The table in a file of rows: CSV, JSON lines or Parquet (`tables.architecture_files`)."""
-        from spaces.tables.architecture_files import read_architectures
-
-        reading = ReadOptions(target, smaller_is_better, ids)
-        return read_architectures(user_path(path), _space(space), reading, name)
-
-    @staticmethod
-    def from_pandas(
-        frame: Any,
-        space: Space[Any] | str,
-        target: str,
-        *,
-        smaller_is_better: bool = False,
-        ids: str | None = None,
-        name: str = "table",
-    ) -> Table:
-        """The table of a DataFrame, with a column per field or one of JSON, as in a file."""
-        from spaces.tables.architecture_files import table_of_rows
-        from spaces.tables.row_files import rows_of_frame
-
-        reading = ReadOptions(target, smaller_is_better, ids)
-        return table_of_rows(rows_of_frame(frame, name), _space(space), reading, name)
 
     def __len__(self) -> int:
         return len(self.archs)
@@ -139,12 +103,12 @@ class Table:
 
     def rows_in(self, space: Space[Any]) -> list[int]:
         """The rows whose architectures belong to the space."""
-        found = []
+        rows = []
         for row, arch in enumerate(self.archs):
             with suppress(ArchitectureError, AttributeError):
                 space.validate(arch)
-                found.append(row)
-        return found
+                rows.append(row)
+        return rows
 
     def hide(self, rows: IntArray) -> Table:
         """The table with the targets and extra columns of these rows made NaN.
@@ -153,12 +117,6 @@ class Table:
         """
         hidden = {name: blank(column, rows) for name, column in self.extra.items()}
         return replace(self, targets=blank(self.targets, rows), extra=hidden)
-
-
-def _space(given: Space[Any] | str) -> Space[Any]:
-    import spaces
-
-    return spaces.load(given) if isinstance(given, str) else given
 
 
 def make_table(

@@ -54,10 +54,10 @@ def _read(
         where = f"{path}: row {index}"
         with architecture_of(where):
             arch = space.from_json(architecture(field(record, "arch", dict, where), where))
-        found = {name: _accuracy(record, key, where) for name, (key, _) in datasets.items()}
-        rows.append((str(index), arch, found[own]))
+        accuracies = {name: _accuracy(record, key, where) for name, (key, _) in datasets.items()}
+        rows.append((str(index), arch, accuracies[own]))
         for name, column in extra.items():
-            column.append(found[name])
+            column.append(accuracies[name])
     return make_table(source.name, space, rows, source.target, source.licence, extra)
 
 

@@ -94,7 +94,7 @@ def _coloured(ink: Tensor, random: np.random.Generator) -> Tensor:
     paper = random.uniform(-0.5, 0.5, (n, 3, 1, 1))
     contrast = random.uniform(0.5, 2.0, (n, 3, 1, 1))
     noise = random.standard_normal((n, 3, side, side), dtype=np.float32)
-    parts = (torch.from_numpy(one.astype(np.float32)) for one in (paper, contrast, noise))
+    parts = (torch.from_numpy(part.astype(np.float32)) for part in (paper, contrast, noise))
     background, difference, grain = parts
     return background + difference * ink + _NOISE * grain
 
@@ -102,7 +102,9 @@ def _coloured(ink: Tensor, random: np.random.Generator) -> Tensor:
 @lru_cache(maxsize=8)
 def glyphs(part: str, characters: str) -> Tensor:
     """Every character in every font of the part, ink between 0 and 1 (fonts, classes, 1, 32, 32)"""
-    drawn = np.stack([[_glyph(font, one) for one in characters] for font in FONTS[part]])
+    drawn = np.stack(
+        [[_glyph(font, character) for character in characters] for font in FONTS[part]]
+    )
     small = functional.avg_pool2d(torch.from_numpy(drawn).flatten(0, 1).unsqueeze(1), 2)
     by_font: Tensor = small.unflatten(0, (len(FONTS[part]), len(characters)))
     return by_font
@@ -110,10 +112,10 @@ def glyphs(part: str, characters: str) -> Tensor:
 
 def digest(characters: str = DIGITS_AND_CAPITALS) -> str:
     """The SHA-256 of what is drawn, which another version of matplotlib's fonts would change."""
-    found = hashlib.sha256()
+    digester = hashlib.sha256()
     for part in FONTS:
-        found.update(glyphs(part, characters).numpy().tobytes())
-    return found.hexdigest()
+        digester.update(glyphs(part, characters).numpy().tobytes())
+    return digester.hexdigest()
 
 
 def _glyph(font: str, character: str) -> npt.NDArray[np.float32]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import spaces
 from spaces.errors import SpaceError, UnknownNameError, shown
@@ -19,30 +20,6 @@ from spaces.training.trainer import Recipe
 # Of a table that a user's space trains, unless chosen.
 N_ARCHS, N_SEEDS = 128, 1
 _SHARE_REPEATED = 8  # one architecture in so many is trained again, for the noise of targets
-
-
-class Plan(Protocol):
-    """A table to train: how many architectures of a space, from which seeds, and how."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def n_archs(self) -> int: ...
-    @property
-    def n_seeds(self) -> int: ...
-    @property
-    def n_repeated(self) -> int: ...
-    @property
-    def sampling_seed(self) -> int: ...
-    @property
-    def space(self) -> Any: ...
-    @property
-    def target_name(self) -> str: ...
-    def seeds_of(self, index: int) -> range: ...
-    def request(self) -> dict[str, Any]: ...
-    def run(self, arch: Any, seed: int) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,28 +166,58 @@ class OwnPlan:
 
     def run(self, arch: Any, seed: int) -> dict[str, Any]:
         """One training as a journal line; a target that is not finite is a failure."""
-        import torch
+        return run_own(self.space.train, self.space, arch, seed)
 
-        start = time.perf_counter()
-        try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                given = self.space.train(arch, seed)
-        except Exception as error:
-            raise OwnTrainingError(
-                f"train of space {self.name} failed with seed {seed} on"
-                f" {shown(self.space.to_json(arch))}: {type(error).__name__}: {error}"
-            ) from error
-        try:
-            target = float(given)
-        except (TypeError, ValueError):
-            raise OwnTrainingError(
-                f"train of space {self.name} gave {shown(given)}, expected a number"
-            ) from None
-        line = {"seed": seed, "target": target, "seconds": time.perf_counter() - start}
-        if math.isfinite(target):
-            return line
-        return line | {"target": None, "failure": f"the target is {target}"}
+
+@dataclass(frozen=True, slots=True)
+class FunctionPlan:
+    """Training, once, by a function that the user names beside the space."""
+
+    address: str
+    train: Callable[[Any, int], float]
+    n_seeds: int = 1
+
+    @property
+    def space(self) -> Any:
+        return spaces.get(self.address)
+
+    @property
+    def target_name(self) -> str:
+        return "target"
+
+    def run(self, arch: Any, seed: int) -> dict[str, Any]:
+        """One training, as that of an `OwnPlan`."""
+        return run_own(self.train, self.space, arch, seed)
+
+
+def run_own(train: Callable[[Any, int], float], space: Any, arch: Any, seed: int) -> dict[str, Any]:
+    """One training by a user's function; a target that is not finite is a failure."""
+    import torch
+
+    start = time.perf_counter()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            given = train(arch, seed)
+    except Exception as error:
+        raise OwnTrainingError(
+            f"train of space {space.name} failed with seed {seed} on"
+            f" {shown(space.to_json(arch))}: {type(error).__name__}: {error}"
+        ) from error
+    try:
+        target = float(given)
+    except (TypeError, ValueError):
+        raise OwnTrainingError(
+            f"train of space {space.name} gave {shown(given)}, expected a number"
+        ) from None
+    line = {"seed": seed, "target": target, "seconds": time.perf_counter() - start}
+    if math.isfinite(target):
+        return line
+    return line | {"target": None, "failure": f"the target is {target}"}
+
+
+# A table to train: how many architectures of a space, from which seeds, and how.
+Plan: TypeAlias = TablePlan | OwnPlan
 
 
 def own_plan(

@@ -141,11 +141,11 @@ class Digits(ImageTask):
             raise BatchError(
                 "dataset digits needs scikit-learn, which is not installed: use characters"
             ) from None
-        found = load_digits()
-        order = characters.generator(_STREAMS["norms"]).permutation(len(found.target))
-        images = torch.from_numpy(found.images[order].astype(np.float32) / 8 - 1).unsqueeze(1)
+        digits = load_digits()
+        order = characters.generator(_STREAMS["norms"]).permutation(len(digits.target))
+        images = torch.from_numpy(digits.images[order].astype(np.float32) / 8 - 1).unsqueeze(1)
         images = functional.interpolate(images, (side, side), mode="bilinear").expand(-1, 3, -1, -1)
-        labels = torch.from_numpy(found.target[order].astype(np.int64))
+        labels = torch.from_numpy(digits.target[order].astype(np.int64))
         ends = [round(share * len(labels)) for share in (0.7, 0.85)]
         cut = [slice(ends[0]), slice(ends[0], ends[1]), slice(ends[1], None)]
         self._parts = {

@@ -4,7 +4,7 @@ The published formulas are `lpzero-flexibert` (equation 2 as its text and code h
 `lpzero-flexibert-typeset` as it is printed) and `lpzero-gpt2`. The engine's, one and an ensemble of
 twenty for each kind of network, are in engine.json, as experiments/engine_proxies chose them on all
 rows of the tables named there, so every figure on these tables is in sample. docs/engine-proxies.md
-has what the same rule reaches on rows that it has not seen.
+has what the same rule reaches on tables that it has not seen. NAME@VERSION is a former one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def _register_all() -> None:
             for place, text in enumerate(chosen["members"], 1)
         ]
         register(FormulaProxy(name, members[0].formula, _PAPER, chosen_on=on), __name__)
-        register(ensemble(f"{name}-{len(members)}", members, _PAPER), __name__)
+        base, at, version = name.partition("@")  # of former ones, which papers may name
+        register(ensemble(f"{base}-{len(members)}{at}{version}", members, _PAPER), __name__)
 
 
 _register_all()

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from lpzero.proxies import flow
 from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
-from lpzero.proxies.network import Network, flat
+from lpzero.proxies.network import Network, WeightMatrix, flat
 from lpzero.proxies.registry import get, proxy, register
 from lpzero.statistics.trace import Part
 from spaces.initialisation import DrawnAs, drawn_as
@@ -113,6 +114,7 @@ def hessian_products(
 
     The first run is for the gradient, the second for the Hessian.
     """
+    network.check_memory(4, "the gradients and their products with the Hessian")
     n_seqs = len(network.tokens)
     weights = network.weights
     # Fused attention has no second derivative.
@@ -193,7 +195,7 @@ def _sigmoid(x: float) -> float:
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _TRAZOR = "Zhou et al. 2022, 2024 (T-Razor)"
-_Term = Callable[[Tensor, Tensor, float], float]
+_Term = Callable[[Tensor, Tensor, flow.Scaled], flow.Scaled]
 _NEGLIGIBLE = 1e-3
 # Of weights drawn by name, in this process: a search meets the same ones in most of its networks.
 _NORMS: dict[DrawnAs, float] = {}
@@ -220,14 +222,18 @@ def dss_saliency(network: Network) -> Terms:
 @proxy(needs=_FLOW, paper=_TRAZOR, reads="S")
 def dss_diversity(network: Network) -> Terms:
     """sum ||dR/d|W| ||_nuc * || |W| ||_nuc over the attention's matrices"""
-    found = []
-    for block, flow in zip(network.matrices, network.flowed, strict=True):
-        pairs = list(zip(block, flow.gradients, strict=True))
-        gradients = [gradient for matrix, gradient in pairs if matrix.part == "attention"]
-        norms = [_absolute_norm(matrix.weight) for matrix in block if matrix.part == "attention"]
-        products = quick_products if network.is_quick else _norm_products
-        found.append([flow.factor * product for product in products(norms, gradients)])
-    return found
+    products = quick_products if network.is_quick else _norm_products
+
+    def read(matrices: Sequence[WeightMatrix], found: flow.BlockFlow) -> list[flow.Scaled]:
+        pairs = [
+            (_absolute_norm(matrix.weight), gradient)
+            for matrix, gradient in zip(matrices, found.gradients, strict=True)
+            if matrix.part == "attention"
+        ]
+        norms, gradients = [norm for norm, _ in pairs], [gradient for _, gradient in pairs]
+        return [found.factor.times(product) for product in products(norms, gradients)]
+
+    return flow.in_range(flow.read_blocks(network, read))
 
 
 def _norm_products(norms: Sequence[float], gradients: Sequence[Tensor]) -> list[float]:
@@ -263,22 +269,28 @@ def _absolute_norm(weight: nn.Parameter) -> float:
 
 def _flows(network: Network, part: Part | None, term: _Term) -> Terms:
     """The sum of `term` over one part's matrices, or over all."""
-    return [
-        [
-            term(flat(matrix.weight).abs(), gradient, flow.factor)
-            for matrix, gradient in zip(block, flow.gradients, strict=True)
+
+    def read(matrices: Sequence[WeightMatrix], found: flow.BlockFlow) -> list[flow.Scaled]:
+        return [
+            term(flat(matrix.weight).abs(), gradient, found.factor)
+            for matrix, gradient in zip(matrices, found.gradients, strict=True)
             if part in (None, matrix.part)
         ]
-        for block, flow in zip(network.matrices, network.flowed, strict=True)
-    ]
+
+    return flow.in_range(flow.read_blocks(network, read))
 
 
-def _share(weight: Tensor, gradient: Tensor, factor: float) -> float:
-    return factor * float((weight * gradient).sum(dtype=torch.float64))
+def _share(weight: Tensor, gradient: Tensor, factor: flow.Scaled) -> flow.Scaled:
+    return factor.times(float((weight * gradient).sum(dtype=torch.float64)))
 
 
-def _log_share(weight: Tensor, gradient: Tensor, factor: float) -> float:
-    return float((weight * (factor * gradient.double()).abs().log1p()).sum())
+def _log_share(weight: Tensor, gradient: Tensor, factor: flow.Scaled) -> flow.Scaled:
+    slopes = gradient.double().abs()
+    if factor.exponent <= flow.TOP // 2:
+        logs = (slopes * factor.to_float()).log1p()
+    else:  # the product may exceed any float, its logarithm does not
+        logs = (slopes.log() + factor.log()).logaddexp(torch.zeros_like(slopes))
+    return flow.Scaled(float((weight * logs).sum()))
 
 
 _PARTS = get("dss-diversity"), get("dss-saliency")

@@ -34,11 +34,16 @@ from lpzero.report.figures import HOLDS, FigureKind, Material
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """rho[i, j] (n, n): the formula chosen for table i on the test rows of table j."""
+    """rho[i, j] (n, n): the formula chosen for table i on the `rows` of table j.
+
+    `chosen` says how a formula belongs to its table.
+    """
 
     tables: tuple[str, ...]
     formulas: tuple[str, ...]
     rho: FloatArray
+    chosen: str = "best of"
+    rows: str = "test"
 
 
 def of_campaign(top: Sequence[Mapping[str, Any]]) -> Transfer:
@@ -55,6 +60,14 @@ def of_campaign(top: Sequence[Mapping[str, Any]]) -> Transfer:
     formulas = [str([line for line in top if "rho_by_table" in line][i]["formula"]) for i in chosen]
     rho = [[lines[i][other]["test"] for other in tables] for i in chosen]
     return transfer(tables, formulas, rho)
+
+
+def of_tables_left_out(lines: Sequence[Mapping[str, Any]]) -> Transfer:
+    """The transfer to tables left out: a line for the formula chosen without each of them."""
+    tables = tuple(line["table"] for line in lines)
+    rho = np.array([[line["rho_by_table"][name] for name in tables] for line in lines])
+    formulas = tuple(line["formula"] for line in lines)
+    return Transfer(tables, formulas, rho, "chosen without", "train and valid")
 
 
 def transfer(
@@ -136,14 +149,14 @@ def chart(data: Transfer, caption: str) -> Chart:
     lines = "; ".join(f"{table}: {formula}" for table, formula in pairs)
     told = [
         [
-            f"best of {table} on {other} {value:.3f}"
+            f"{data.chosen} {table} on {other} {value:.3f}"
             for other, value in zip(data.tables, row, strict=True)
         ]
         for table, row in zip(data.tables, data.rho, strict=True)
     ]
     hover = [
         [
-            f"{formula}\nthe best of {table}, tested on {other}: ρ {value:.3f}"
+            f"{formula}\n{data.chosen} {table}, tested on {other}: ρ {value:.3f}"
             for other, value in zip(data.tables, row, strict=True)
         ]
         for table, formula, row in zip(data.tables, data.formulas, data.rho, strict=True)
@@ -156,8 +169,8 @@ def chart(data: Transfer, caption: str) -> Chart:
         panels=[
             Panel(
                 series=[Cells(values=data.rho, hover=hover, limits=limits, measure="ρ")],
-                x=Axis(title="tested on (test rows)", names=data.tables),
-                y=Axis(title="best formula of", names=data.tables),
+                x=Axis(title=f"tested on ({data.rows} rows)", names=data.tables),
+                y=Axis(title=f"formula {data.chosen}", names=data.tables),
             )
         ],
     )
@@ -167,7 +180,20 @@ def _charts(material: Material) -> Iterator[Chart]:
     run = material.run
     if material.transfer is not None:
         yield chart(material.transfer, "The winner of each run on the test rows of every table.")
-    elif run.result is not None and len(run.tables) > 1:
+    elif run.result is None or len(run.tables) < 2:
+        return
+    elif lines := (run.result.get("levels") or {}).get("tables_left_out"):
+        beside = "; ".join(
+            f"{line['table']}: {line['counter']} {line['counter_rho']:.3f}"
+            for line in lines
+            if line["counter"] is not None
+        )
+        caption = (
+            "What the level finds without each table, tested on every table: on the diagonal are"
+            f" tables that had no part in the choice. Their best counters: {beside}."
+        )
+        yield chart(of_tables_left_out(lines), caption)
+    else:
         caption = (
             "Of the reported formulas the best on each table's training rows, tested on every"
             " table."

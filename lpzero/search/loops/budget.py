@@ -21,7 +21,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
 from lpzero.options import SHARE, Whole, option
-from lpzero.scores.features import Features, describe
+from lpzero.scores.features import Features, describe_quickly
 from lpzero.search.improvement import IMPROVEMENT, Candidates, choose, prior_of, values_of
 from lpzero.search.loops import Loop
 
@@ -55,8 +55,10 @@ class Budget(Loop):
         return None
 
     def run(self, environment: Environment) -> Any:
-        archs = environment.sample(max(self.samples, self.budget))
-        described = describe(environment.space, archs)
+        n_wanted = max(self.samples, self.budget)
+        archs = environment.sample(n_wanted)
+        is_whole = len(archs) < n_wanted  # there are no more
+        described = describe_quickly(environment.space, archs)
         features = Features.of(described)
         rows, counted = features(described), _counted(environment, archs)
         why: dict[Any, str] = {}
@@ -76,10 +78,10 @@ class Budget(Loop):
                 why |= {archs[i]: IMPROVEMENT for i in chosen}
             environment.observe([archs[i] for i in chosen], len(trained) + len(chosen))
             trained += chosen
-            if self.starts <= len(trained) < self.budget:
+            if self.starts <= len(trained) < self.budget and not is_whole:
                 new = self._neighbours(environment, archs)
                 archs = [*archs, *new]
-                rows = np.concatenate([rows, features(describe(environment.space, new))])
+                rows = np.concatenate([rows, features(describe_quickly(environment.space, new))])
                 counted = np.concatenate([counted, _counted(environment, new)], axis=1)
         return environment.best_observed()[0]
 
@@ -94,7 +96,7 @@ class Budget(Loop):
 def _counted(environment: Environment, archs: Sequence[Any]) -> FloatArray:
     """Every counter of every architecture (C, n); with a proxy none is needed."""
     space = environment.space
-    names = [] if environment.is_guided else counters.defined(space)
+    names = [] if environment.is_guided else counters.quick(space)
     columns = [[counters.get(name)(space, arch) for arch in archs] for name in names]
     return np.array(columns, dtype=np.float64).reshape(len(names), len(archs))
 

@@ -39,7 +39,7 @@ class PreNas(Loop):
     margin: int = option(1_000_000, "The width of a bin, in parameters", Whole(1))
     selector: str = option(
         "ours",
-        "released elects isomers, scores and bins as PreNAS's public code does (ours: exact"
+        "released chooses isomers, scores and bins as PreNAS's public code does (ours: exact"
         " allocation, bins of --margin)",
         OneOf("selector", ("ours", "released")),
     )
@@ -51,8 +51,8 @@ class PreNas(Loop):
     )
     weights_seeds: int = option(
         1,
-        "The number of passes, with other weights each, over which the gains that elect an isomer"
-        " are averaged; with several, how alike they elect is printed",
+        "The number of passes, each with other weights, whose gains are averaged to choose isomers;"
+        " with several, their agreement is printed",
         Whole(1),
     )
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from scipy.stats import spearmanr
 
+import lpzero
 from lpzero.cli.main import run
-from spaces.tables import Table, load_any, names
+from spaces.tables import load_any, names
 from tests.spaces.own.small_space import SPACE
 
 HEAD = "layers,width,activation,heads,ffn,accuracy\n"
@@ -59,7 +60,7 @@ def test_rows_of_one_architecture_are_averaged_with_a_note(
     assert run(["counters", str(path), "--space", ADDRESS, "--target", "accuracy"]) == 0
     captured = capsys.readouterr()
     assert "5 rows are of 4 architectures; the rows of one are averaged" in captured.err
-    table = Table.from_csv(path, SPACE, "accuracy")
+    table = lpzero.load_table(path, space=SPACE, target="accuracy")
     first = float(ROWS[0].rpartition(",")[2])
     assert table.targets[0] == pytest.approx((first + 0.9) / 2)
     assert (len(table), table.ceiling) == (4, None)
@@ -73,7 +74,9 @@ def test_architectures_that_were_trained_twice_give_the_noise_ceiling(tmp_path: 
         for index, arch in enumerate(archs)
         for target in targets[index]
     ]
-    table = Table.from_csv(written(tmp_path, "\n".join(lines), "r.jsonl"), SPACE, "accuracy")
+    table = lpzero.load_table(
+        written(tmp_path, "\n".join(lines), "r.jsonl"), space=SPACE, target="accuracy"
+    )
     assert table.ids == tuple(map(str, range(12)))
     assert table.targets.tolist() == [sum(pair) / 2 for pair in targets]
     assert table.ceiling == pytest.approx(spearmanr(*zip(*targets, strict=True)).statistic)
@@ -95,20 +98,22 @@ def test_a_constant_target_and_a_million_rows_are_refused(
 def test_csv_json_lines_parquet_and_a_json_column_are_the_same_table(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    csv = Table.from_csv(written(tmp_path, HEAD + "\n".join(ROWS)), SPACE, "accuracy")
+    csv = lpzero.load_table(
+        written(tmp_path, HEAD + "\n".join(ROWS)), space=SPACE, target="accuracy"
+    )
     records = [
         {**SPACE.to_json(arch), "accuracy": y}
         for arch, y in zip(csv.archs, csv.targets.tolist(), strict=True)
     ]
     lines = "\n".join(json.dumps(record) for record in records)
-    jsonl = Table.from_csv(written(tmp_path, lines, "r.jsonl"), SPACE, "accuracy")
+    jsonl = lpzero.load_table(written(tmp_path, lines, "r.jsonl"), space=SPACE, target="accuracy")
     whole = [
         {"arch": json.dumps(SPACE.to_json(arch)), "accuracy": y, "seconds": 3.0}
         for arch, y in zip(csv.archs, csv.targets.tolist(), strict=True)
     ]
     pandas.DataFrame(whole).to_parquet(tmp_path / "r.parquet")
-    parquet = Table.from_csv(tmp_path / "r.parquet", SPACE, "accuracy")
-    frame = Table.from_pandas(pandas.DataFrame(records), SPACE, "accuracy")
+    parquet = lpzero.load_table(tmp_path / "r.parquet", space=SPACE, target="accuracy")
+    frame = lpzero.load_table(pandas.DataFrame(records), space=SPACE, target="accuracy")
     assert csv.digest == jsonl.digest == parquet.digest == frame.digest
     assert csv.archs[3].heads == (4, 2)
     assert parquet.extra["seconds"].tolist() == [3.0] * 4
@@ -116,7 +121,7 @@ def test_csv_json_lines_parquet_and_a_json_column_are_the_same_table(tmp_path: P
 
 def test_smaller_is_better_and_missing_targets(tmp_path: Path) -> None:
     path = written(tmp_path, HEAD + "\n".join([*ROWS, "1,8,tanh,[2],[24],"]))
-    table = Table.from_csv(path, ADDRESS, "accuracy", smaller_is_better=True)
+    table = lpzero.load_table(path, space=ADDRESS, target="accuracy", smaller_is_better=True)
     assert table.targets.tolist() == [-0.51, -0.55, -0.61, -0.64]
     assert (table.target, table.failed) == ("minus accuracy", 1)
 
@@ -124,7 +129,7 @@ def test_smaller_is_better_and_missing_targets(tmp_path: Path) -> None:
 def test_columns_of_single_layers(tmp_path: Path) -> None:
     head = "width,activation,heads_0,heads_1,ffn_0,ffn_1,accuracy\n"
     path = written(tmp_path, head + "8,relu,2,,16,,0.5\n16,tanh,2,4,16,24,0.6\n")
-    table = Table.from_csv(path, SPACE, "accuracy")
+    table = lpzero.load_table(path, space=SPACE, target="accuracy")
     assert [arch.layers for arch in table.archs] == [1, 2]
     assert table.archs[1].ffn == (16, 24)
 

@@ -156,16 +156,16 @@ def test_scores_of_any_size_are_told_apart(
 
 def test_a_space_alone_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--samples", "40", "--mutants", "5", "--iterations", "1"]
-    code, out, err = call(capsys, "nano-gpt2", *sizes, "--format", "json")
+    code, out, err = call(capsys, "nano-flexibert", *sizes, "--format", "json")
     assert code == 0
     result = json.loads(out)
-    assert (result["loop"], result["proxy"]) == ("etas", "engine-decoder")
+    assert (result["loop"], result["proxy"]) == ("etas", "engine-encoder")
     assert result["evaluator"]["evaluator"] == "surrogate"
     assert result["inside_table"]
     assert result["best"]["outside_table"] == []
     lines = err.splitlines()
-    assert lines[0].startswith("surrogate of 104 rows of nano-gpt2, in ")
-    assert "cross-validated rho 0.98" in lines[0]
+    assert lines[0].startswith("surrogate of 96 rows of nano-flexibert, in ")
+    assert "cross-validated rho 0.9" in lines[0]
     assert lines[1].startswith("about ")
     assert ": 45 networks at " in lines[1]
 

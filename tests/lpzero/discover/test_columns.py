@@ -20,8 +20,7 @@ from lpzero.discover.variation import as_global_rng
 from lpzero.errors import InputError
 from lpzero.judgement.counters import score as count
 from lpzero.runs import layout
-from lpzero.scores.columns import ColumnFacts
-from lpzero.scores.sums import parts_of
+from lpzero.scores.columns import ColumnFacts, parts_of
 from primitives.canonical import canonical
 from primitives.parser import parse
 from spaces.tables import Table

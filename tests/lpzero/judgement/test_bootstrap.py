@@ -51,6 +51,15 @@ def test_resamples_are_drawn_in_one_stream() -> None:
     assert (bootstrap.draw_counts(37, 50) == expected).all()
 
 
+def test_many_rows_are_resampled_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = bootstrap.draw_counts(2000, 30)
+    monkeypatch.setattr(bootstrap, "_MOST_DRAWS", 24_000)
+    monkeypatch.setattr(bootstrap, "_LEAST_RESAMPLES", 5)
+    assert (bootstrap.draw_counts(2000, 30) == every[:12]).all()
+    assert len(bootstrap.draw_counts(6000, 30)) == 5
+    assert len(bootstrap.draw_counts(800, 30)) == 30
+
+
 def test_resamples_in_parts_have_the_same_correlations(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     x, y = rng.integers(0, 20, 60).astype(float), rng.random(60)

@@ -37,11 +37,18 @@ ARCH = Gpt2Arch(d_model=32, n_head=(2, 4), d_inner=(64, 32), d_embed=-1, div_val
         ("projections", 6),
         ("heads", 6),
         ("head-width", 2 * 32 / 6),
+        ("embedding-rank", 32),
     ],
 )
 def test_a_counter_counts(name: str, expected: float) -> None:
     table = make_table("one", spaces.NANO_GPT2, [("0", ARCH, 0.0)], "t", "none")
     assert counters.score(name, table).tolist() == [expected]
+
+
+@pytest.mark.parametrize(("d_model", "d_embed"), [(256, 128), (64, 512)])
+def test_the_rank_of_the_embedding_is_its_narrower_side(d_model: int, d_embed: int) -> None:
+    arch = Gpt2Arch(d_model, n_head=(2,), d_inner=(600,), d_embed=d_embed, div_val=2)
+    assert counters.embedding_rank(spaces.get("gpt2"), arch) == min(d_model, d_embed)
 
 
 def test_sept_equals_exact_arithmetic() -> None:
@@ -80,6 +87,7 @@ def test_the_names_are_those_of_the_contract() -> None:
         "projections",
         "heads",
         "head-width",
+        "embedding-rank",
     ]
 
 

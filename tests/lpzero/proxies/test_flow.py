@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import math
+import random
+from collections import OrderedDict
 
 import pytest
 import torch
+from torch import nn
 
-from lpzero.proxies import Network
+import spaces
+from lpzero.proxies import Network, flow
 from lpzero.proxies.families import pruning
+from lpzero.proxies.flow import Scaled, in_range
 from spaces.initialisation import ByName
 from tests.lpzero.proxies.test_conformance import IMAGES, TINY_VISION, vision
 from tests.lpzero.proxies.test_saliency import value
@@ -145,3 +150,62 @@ def test_quick_products_are_within_a_thousandth() -> None:
     assert found[3] == pytest.approx(2 * float(matrices[3].norm()))  # smaller than it is
     assert sum(found) == pytest.approx(sum(exact), rel=1e-6)
     assert found[4] == 0
+
+
+FLOWS = ("synflow", "logsynflow", "dss-saliency", "dss-diversity")
+
+
+@pytest.mark.parametrize("space", ["nano-gpt2", "nano-flexibert"])
+def test_a_block_at_a_time_gives_the_same_flow(space: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = spaces.get(space)
+    arch = found.sample(random.Random(0))
+
+    def scores() -> list[float]:
+        built = Network(found.build(arch, 0), found.batch(0))
+        return [value(name, built) for name in FLOWS]
+
+    whole = scores()
+    monkeypatch.setattr(flow, "_SMALL", 0)
+    assert scores() == whole
+
+
+def test_flows_beyond_the_largest_float_keep_their_order() -> None:
+    steps = [Scaled(0.75, e) for e in (1000, 1020, 1025, 3000, 9000)]
+    sums = [math.fsum(in_range([[one, one], [one.times(2.0)]])[0]) for one in steps]
+    assert sums[0] == 2 * math.ldexp(0.75, 1000)
+    assert sums == sorted(sums)
+    assert len(set(sums)) == len(sums)
+    assert math.isfinite(sums[-1])
+    ((first, second), (third,)) = in_range([[steps[3], steps[3]], [steps[3].times(2.0)]])
+    assert first == second
+    assert third == pytest.approx(2 * first)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_a_deep_networks_flow_is_finite(name: str) -> None:
+    def score(depth: int) -> float:
+        torch.manual_seed(0)
+        return value(name, Network(Deep(depth), torch.ones(2, 3, dtype=torch.int64)))
+
+    # A block multiplies by about 1e11, so that 40 exceed any float.
+    assert math.isfinite(score(60))
+    assert score(60) > score(40) > score(20) > 0
+
+
+class Deep(nn.Module):
+    """Blocks of one attention's and one MLP's matrix with large entries."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(5, 4)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(OrderedDict(q=nn.Linear(4, 4), ffn=nn.Linear(4, 4))) for _ in range(depth)
+        )
+        for weight in self.blocks.parameters():
+            nn.init.uniform_(weight, 1e5, 2e5)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.words(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return x

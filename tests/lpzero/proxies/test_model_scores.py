@@ -19,6 +19,8 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, get, names
 from lpzero.proxies.network import Network
+from lpzero.statistics import extraction
+from spaces.memory import NOT_ENOUGH
 from spaces.minibatch import Minibatch
 from tests.lpzero.proxies.tiny_networks import TOKENS, foreign, next_token
 
@@ -216,3 +218,30 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(code) == 4
     exec("\n".join(code), {"__name__": "page"})  # noqa: S102 (the page's own code)
     assert "ntk-condition" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("space", ["nano-gpt2", "nano-flexibert"])
+def test_formulas_read_the_pass_of_other_proxies(
+    space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = spaces.get(space)
+    model, batch = found.build(found.sample(random.Random(0)), 0), found.batch(0)
+    asked = [
+        "sum(mul(abs(G), abs(W)))",
+        "mean(sub(log(abs(H)), abs(S)))",
+        "sum(l1(J))",
+        "sum(fro(A))",
+    ]
+    alone = [lpzero.score(model, batch, one)[one] for one in asked]
+    monkeypatch.setattr(extraction, "extract", None)  # no pass of their own
+    together = lpzero.score(model, batch, [*asked, "snip"])
+    assert [together[one] for one in asked] == alone
+
+
+def test_a_device_without_memory_left_is_one_line() -> None:
+    def greedy(network: Network) -> float:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB.\nSee more")
+
+    scores = lpzero.score(foreign(), TOKENS, [greedy], loss=next_token)
+    assert scores.refused == {"greedy": NOT_ENOUGH}
+    assert "--chunk" in NOT_ENOUGH

@@ -512,6 +512,22 @@ def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     assert len(result["verdict_by_table"]) == 2
 
 
+def test_tables_left_out_are_the_transfer_of_a_nested_choice(tmp_path: Path) -> None:
+    both = [table(), table(30, name="another made-up")]
+    asked = {"generations": 1, "choose": "nested", "terms": 2, "permutations": 0}
+    discovery(tmp_path / "both", table=both, **asked).run()
+    written = write(open_run(tmp_path / "both"))
+    assert "transfer" in {path.stem for path in written.figures}
+    lines = json.loads((tmp_path / "both" / layout.RESULT).read_text())["levels"]["tables_left_out"]
+    assert [line["table"] for line in lines] == [of.name for of in both]
+    text, raw = read(written.page).text, written.page.read_text(encoding="utf-8")
+    for line in lines:
+        assert line["rho"] == line["rho_by_table"][line["table"]]
+        assert f"{line['table']}: {line['counter']} {line['counter_rho']:.3f}" in text
+        for name, rho in line["rho_by_table"].items():
+            assert f"chosen without {line['table']} on {name} {rho:.3f}" in raw
+
+
 @pytest.fixture
 def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables by name are the made-up ones, and formulas are scored on their drawn sketches."""

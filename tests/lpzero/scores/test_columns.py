@@ -1,4 +1,4 @@
-"""Columns in formulas: names, evaluation, and the beams against plain enumeration."""
+"""Columns in formulas: names, evaluation, and the beam against plain enumeration."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from scipy.stats import spearmanr
 
 from lpzero.errors import InputError
 from lpzero.judgement.ranks import rank_targets
-from lpzero.scores.columns import Columns, as_ranks, common_facts, formula_names, select
+from lpzero.scores.columns import (
+    Columns,
+    as_ranks,
+    common_facts,
+    formula_names,
+    parts_of,
+    select,
+    sum_of,
+)
 from lpzero.scores.products import COLUMN_EXPONENTS, of_columns, search
-from lpzero.scores.sums import parts_of, search_sums, sum_of
 from lpzero.scores.terms import term_table
 from lpzero.scores.values import Values
 from primitives.errors import Rejected
@@ -31,7 +38,6 @@ VALUES = {
 TARGETS = np.log(VALUES["size"]) - 0.5 * np.log(VALUES["cost"]) + 0.4 * RNG.normal(size=N)
 COLUMNS = Columns(VALUES)
 FACTS = common_facts([COLUMNS])
-ROWS = np.arange(N)
 
 
 def test_headings_become_names_of_the_language() -> None:
@@ -105,20 +111,6 @@ def test_a_column_that_changes_sign_enters_products_as_its_magnitude() -> None:
     assert terms.positive == {"size", "cost"}
     place = [str(term) for term in terms.terms].index("change")
     assert np.array_equal(terms.values[place], np.abs(VALUES["change"]))
-
-
-def test_the_beam_over_sums_finds_the_best_of_all_sums_of_two() -> None:
-    rho, _ = next(search_sums(COLUMNS, FACTS, TARGETS, ROWS, 2))
-    evaluator = Values(columns=VALUES)
-    best = 0.0
-    for a, b in combinations(FACTS.summands, 2):
-        for sign in (1, -1):
-            made = sum_of([a, b.with_sign(sign)])
-            if made is not None:
-                scores = evaluator.score(made)
-                assert not isinstance(scores, Rejected)
-                best = max(best, abs(spearmanr(scores, TARGETS)[0]))
-    assert rho == pytest.approx(best, abs=1e-9)
 
 
 def test_sums_hold_only_what_is_defined_and_no_plain_product() -> None:

@@ -18,6 +18,7 @@ from lpzero.scores.gaussian import (
     OfFeatures,
     Plane,
     Process,
+    Rough,
     Smooth,
     most_likely,
     normal_targets,
@@ -30,6 +31,7 @@ KERNELS: dict[str, Kernel] = {
     "plane": Plane(1.3),
     "smooth": Smooth(0.9, 1.4),
     "a length per feature": Smooth(1.1, (0.5, 1.0, 4.0)),
+    "rough": Rough(0.8, (0.5, 1.0, 4.0)),
     "sum": Constant(4.0) + Plane(0.25) + Smooth(0.3, 2.0),
     "of some features": Constant(1.0)
     + OfFeatures(Plane(0.25), -1, None)
@@ -48,6 +50,9 @@ def naive(kernel: Kernel, a: Any, b: Any) -> float:
         lengths = np.broadcast_to(kernel.length, n)
         far = sum(((a[i] - b[i]) / lengths[i]) ** 2 for i in range(n))
         return float(kernel.variance * np.exp(-far / (2 * n)))
+    if isinstance(kernel, Rough):
+        far = sum(((a[i] - b[i]) / kernel.length[i]) ** 2 for i in range(n))  # type: ignore[index]
+        return float(kernel.variance * np.exp(-np.sqrt(far / n)))
     if isinstance(kernel, OfFeatures):
         return naive(kernel.kernel, a[kernel.start : kernel.stop], b[kernel.start : kernel.stop])
     return sum(naive(part, a, b) for part in kernel.parts)  # type: ignore[attr-defined]

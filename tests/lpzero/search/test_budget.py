@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,13 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_t, norm, rankdata
 from scipy.stats import t as student
 
+from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.proxies import Measurements
+from lpzero.search import Request, Resources, run
+from lpzero.search.confirmation import paired
 from lpzero.search.constraints import Constraints
+from lpzero.search.evaluators import TrainingError, remember_function
 from lpzero.search.improvement import Candidates, choose, expected_improvement, prior_of, values_of
 from lpzero.search.loops.budget import Budget
 from lpzero.search.scorer import NoProxy
@@ -188,3 +194,95 @@ def test_a_small_table_is_searched_to_its_end_and_no_further() -> None:
     limit = Constraints({"parameters": (None, 10**9)})
     loop(budget=20).run(environment(NoProxy(0), landscape, constraints=limit, pool=pool))
     assert sorted(map(repr, landscape.asked)) == sorted(map(repr, pool))
+
+
+def train(arch: Any, seed: int) -> float:
+    """A training that fails for deep networks, and diverges for narrow ones."""
+    if len(arch.n_head) == 4:
+        raise MemoryError("too deep")
+    if arch.d_model == 64:
+        return math.nan
+    return -abs(arch.d_model - 96) / 32 - abs(sum(arch.d_inner) - 1000) / 400 + 0.01 * seed
+
+
+def trained(**more: Any) -> Request:
+    constants = {"budget": 9, "samples": 60, "mutants": 5, "at_once": 2}
+    return Request(
+        "nano-gpt2", "budget", evaluator=remember_function(train), constants=constants, **more
+    )
+
+
+def test_failed_and_diverged_trainings_are_kept_with_their_reasons() -> None:
+    found = run(trained())
+    assert len(found.trace) == 9
+    reasons = {entry["failure"] for entry in found.trace if "failure" in entry}
+    assert any("MemoryError: too deep" in reason for reason in reasons)
+    assert found.best["target"] == max(e["target"] for e in found.trace if e["target"] is not None)
+    assert found.best["score"] is None
+    for entry in found.trace:
+        assert (entry["target"] is None) == ("failure" in entry)
+
+
+def test_a_function_that_always_fails_ends_the_search() -> None:
+    def wrong(arch: Any, seed: int) -> float:
+        raise NameError("trian")
+
+    request = Request("nano-gpt2", "budget", evaluator=remember_function(wrong))
+    with pytest.raises(TrainingError, match=r"first 3 trainings all failed.*NameError: trian"):
+        run(request)
+    with pytest.raises(InputError, match="expected a function"):
+        remember_function(3)  # type: ignore[arg-type]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    names = ("config.json", "journal.jsonl", "result.json", "trace.csv")
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+@pytest.mark.slow
+def test_a_search_killed_at_any_training_is_continued_with_the_same_bytes(tmp_path: Path) -> None:
+    request = trained(confirm=2)
+    run(request, out=tmp_path / "whole")
+    whole = contents(tmp_path / "whole")
+    n_lines = whole["journal.jsonl"].count(b"\n")
+    assert n_lines == 9 + 2 * 2
+    for n_kept in (0, 3, 8, 10):
+        folder = tmp_path / str(n_kept)
+        shutil.copytree(tmp_path / "whole", folder)
+        lines = whole["journal.jsonl"].splitlines(keepends=True)
+        torn = lines[n_kept][:20]
+        (folder / "journal.jsonl").write_bytes(b"".join(lines[:n_kept]) + torn)
+        (folder / "result.json").unlink()
+        begun: list[Any] = []
+        told = Resources(begin=lambda first, archs: begun.extend(archs))  # noqa: B023
+        run(request, told, folder, resume=True)
+        assert contents(folder) == whole
+        assert len(begun) == max(0, 9 - n_kept)  # what is recorded is not trained again
+    run(request, Resources(jobs=2), tmp_path / "jobs")
+    assert contents(tmp_path / "jobs") == whole
+
+
+def test_the_best_and_the_second_are_confirmed() -> None:
+    found = run(trained(confirm=3)).result
+    confirmed = found["confirmed"]
+    assert confirmed["seeds"] == [1, 2, 3]
+    first = found["best"]["target"]
+    assert confirmed["best_targets"] == pytest.approx([first + 0.01 * s for s in (1, 2, 3)])
+    others = [e["target"] for e in found["trace"] if e["target"] is not None]
+    second = sorted(others)[-2]
+    assert confirmed["runner_up_targets"] == pytest.approx([second + 0.01 * s for s in (1, 2, 3)])
+    assert "they differ" in found["remarks"][0]
+    with pytest.raises(InputError, match="confirm is for trainings"):
+        Request("nano-gpt2", "budget", evaluator="table", confirm=2)
+
+
+def test_paired_differences_by_hand() -> None:
+    rows = [(3.0, 1.0), (4.0, 1.0), (5.0, 1.0)]  # 2, 3, 4: deviation 1, t of 2 degrees 4.3027
+    found = paired(rows)
+    assert found["difference"] == 3.0
+    half = 4.30265 / math.sqrt(3)
+    assert found["difference_ci"] == pytest.approx([3 - half, 3 + half], rel=1e-5)
+    assert found["differ"]
+    assert not paired([(3.0, 1.0), (1.0, 2.0)])["differ"]
+    assert paired([(3.0, 1.0)])["difference_ci"] is None
+    assert paired([])["difference"] is None

@@ -20,14 +20,12 @@ import spaces
 from lpzero.arrays import FloatArray
 from lpzero.cli.verb import command
 from lpzero.errors import InputError
-from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Constraints, Request, Resources, loops, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search import search as searching
 from lpzero.search.constraints import Stopwatch
 from lpzero.search.cost import Cost
-from lpzero.search.evaluators import Training
 from lpzero.search.ledger import Deadline, Ledger, TimeUpError
 from lpzero.search.request import default_proxy, space_of_rows
 from lpzero.search.scorer import NoProxy, Scorer
@@ -274,7 +272,7 @@ def test_training_is_the_trainer() -> None:
     arch = min(load("nano-gpt2").archs, key=space.parameters)
     recipe = Recipe(steps=2, learning_rate=plan.recipe.learning_rate)
     expected = train(space, arch, TASKS["causal"](64), recipe, 0).target
-    assert list(Training(space, 2, Workers()).evaluate([arch])) == [expected]
+    assert list(evaluating.make("training", space, None, 2).evaluate([arch])) == [expected]
 
 
 def test_rank_combinations_are_ranked_among_all_scored_so_far(tmp_path: Path) -> None:

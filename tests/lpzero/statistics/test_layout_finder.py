@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from lpzero.statistics.layout import find_blocks
 from lpzero.statistics.layout_finder import find_layout
 
 
@@ -38,3 +39,12 @@ def test_what_is_between_blocks_belongs_to_no_end() -> None:
     assert layout.blocks == ("blocks.0", "blocks.1")
     assert layout.embedding == ("words", "projection")
     assert layout.head == ("head",)
+
+
+def test_a_module_called_blocks_is_no_list_of_them() -> None:
+    model = nn.Module()
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model.blocks = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    assert find_blocks(model) == list(model.blocks.layers)
+    model.blocks = nn.ModuleList([nn.Linear(2, 2)])
+    assert find_blocks(model) == list(model.blocks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 import spaces
 from lpzero.export import export, select
-from lpzero.statistics import StatisticsError
+from lpzero.statistics import StatisticsError, isolation
 from lpzero.statistics.extraction import (
     NetworkStatistics,
     PositionStatistics,
@@ -514,10 +515,47 @@ def test_what_cannot_be_used_is_named() -> None:
         extract(TwoDoublings(), tokens, loss="mse")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is an accelerator")
 def test_a_missing_gpu_is_named() -> None:
-    with pytest.raises(StatisticsError, match="no GPU"):
-        resolve_device("cuda")
+    assert resolve_device("auto") == torch.device("cpu")
+    for name in ("cuda", "cuda:1", "mps", "xpu"):
+        with pytest.raises(StatisticsError, match=f"device {name} is not available.*no GPU"):
+            resolve_device(name)
+
+
+def _accelerated(monkeypatch: pytest.MonkeyPatch, kind: str, worker: str = "MainProcess") -> None:
+    """A machine with two devices of that kind, seen from a process of that name."""
+    found = torch.device(kind)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: found)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    monkeypatch.setattr(isolation, "current_process", lambda: SimpleNamespace(name=worker))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "worker", "expected"),
+    [
+        ("cuda", "auto", "MainProcess", "cuda"),
+        ("xpu", "auto", "MainProcess", "xpu"),
+        ("mps", "auto", "MainProcess", "cpu"),
+        ("mps", "mps", "MainProcess", "mps"),
+        ("cuda", "cpu", "LokyProcess-1", "cpu"),
+        ("cuda", "cuda:0", "LokyProcess-3", "cuda:0"),
+        ("cuda", "cuda", "LokyProcess-3", "cuda:1"),
+        ("cuda", "auto", "LokyProcess-4", "cuda:0"),
+    ],
+)
+def test_any_accelerator_is_found_and_workers_take_turns(
+    kind: str, name: str, worker: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _accelerated(monkeypatch, kind, worker)
+    assert resolve_device(name) == torch.device(expected)
+
+
+def test_a_device_that_the_machine_has_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    _accelerated(monkeypatch, "cuda")
+    for name in ("xpu", "cuda:2"):
+        with pytest.raises(StatisticsError, match=f"device {name} is not.*2 of type cuda"):
+            resolve_device(name)
 
 
 class Tapped(Doubling):

@@ -112,7 +112,9 @@ def test_convolutions_train_and_are_measured_with_their_own_statistics() -> None
     assert not any(torch.equal(state[name], fewer[name]) for name in means)
 
 
-def test_a_training_continues_to_the_same_bytes(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_training_continues_to_the_same_bytes(
+    tmp_path: Path, monkeypatch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     whole = train_supernet(request_with(), tmp_path / "whole")
     calls = []
 
@@ -136,6 +138,17 @@ def test_a_training_continues_to_the_same_bytes(tmp_path: Path, monkeypatch: Any
     # A finished training is not run again.
     assert train_supernet(request_with(), tmp_path / "whole")["networks"] == whole["networks"]
     assert len(calls) == 8
+    # But it is if its journal lacks a line, and a page says so.
+    journal = tmp_path / "whole" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for kept in (lines[:-1], []):
+        journal.write_bytes(b"".join(kept))
+        assert "lacks lines" in open_run(tmp_path / "whole").remarks[0]
+    caplog.clear()
+    assert train_supernet(request_with(), tmp_path / "whole") == whole
+    assert any("lacks lines" in line.getMessage() for line in caplog.records)
+    assert journal.read_bytes() == b"".join(lines)
+    assert not open_run(tmp_path / "whole").remarks
 
 
 def test_killed_it_ends_with_the_same_weights(tmp_path: Path) -> None:
