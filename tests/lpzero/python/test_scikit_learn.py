@@ -66,6 +66,7 @@ def test_cross_validation_clones_and_scores_it() -> None:
         found.predict(X)
 
 
+@pytest.mark.slow
 def test_columns_are_fitted_predicted_and_pickled() -> None:
     pandas = pytest.importorskip("pandas")
     X, y = rows()
@@ -83,6 +84,7 @@ def test_columns_are_fitted_predicted_and_pickled() -> None:
     assert worse.score(frame, -y) > 0.9
 
 
+@pytest.mark.slow
 def test_new_rows_are_predicted_one_by_one_with_ranks_too() -> None:
     X, y = rows()
     found = lpzero.Discovery(**SMALL, columns_as="ranks").fit(X, y)
@@ -103,6 +105,7 @@ def test_arguments_are_set_and_checked() -> None:
         lpzero.Discovery().fit(rows()[0])
 
 
+@pytest.mark.slow
 def test_a_stored_campaign_is_loaded_and_goes_on(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     X, y = rows()
@@ -119,6 +122,7 @@ def test_a_stored_campaign_is_loaded_and_goes_on(tmp_path: Path) -> None:
     assert len(found.history_) == 2
 
 
+@pytest.mark.slow
 def test_warm_start_begins_with_what_was_found() -> None:
     X, y = rows()
     found = lpzero.Discovery(**SMALL, warm_start=True).fit(X, y)
@@ -126,6 +130,7 @@ def test_warm_start_begins_with_what_was_found() -> None:
     assert found.fit(X, y).hall_of_fame_[0]["fitness"] >= before
 
 
+@pytest.mark.slow
 def test_after_an_interrupt_it_has_what_was_found() -> None:
     X, y = rows()
     seen: list[int] = []
