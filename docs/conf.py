@@ -19,7 +19,8 @@ project = "LPZero engine"
 author = copyright = "the LPZero engine developers"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
-include_patterns = ["*.md", "docs/**.md", "docs/examples/*.ipynb", "experiments/**/README.md"]
+include_patterns = ["*.md", "docs/**.md", "docs/examples/*.ipynb"]
+include_patterns += ["experiments/**/README.md", "tests/**/README.md"]
 # Notebooks are run when they are built, in a folder of their own; an error ends the build.
 nb_execution_mode = "force"
 nb_execution_in_temp = nb_execution_raise_on_error = nb_merge_streams = True
@@ -77,7 +78,13 @@ def contents() -> str:
         "Pages": ("docs/*.md",),
         "Notebooks": ("docs/examples/*.ipynb",),
         "Papers": ("docs/papers/*.md",),
-        "Development": ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/decisions/*.md"),
+        "Development": (
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "SECURITY.md",
+            "docs/decisions/*.md",
+            "tests/*/README.md",
+        ),
         "Experiments": ("experiments/*/README.md",),
     }
     text = ""

@@ -46,11 +46,8 @@ def test_the_list_of_functions_has_what_import_offers(site: dict[str, Any]) -> N
 
 def test_every_page_is_in_the_side_bar(site: dict[str, Any]) -> None:
     listed = site["contents"]().splitlines()
-    for path in (
-        *ROOT.glob("docs/**/*.md"),
-        *ROOT.glob("docs/examples/*.ipynb"),
-        *ROOT.glob("experiments/*/README.md"),
-    ):
+    paths = ("docs/**/*.md", "docs/examples/*.ipynb", "*/*/README.md")
+    for path in (path for pattern in paths for path in ROOT.glob(pattern)):
         assert path.relative_to(ROOT).with_suffix("").as_posix() in listed
 
 
