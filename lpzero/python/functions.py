@@ -24,7 +24,7 @@ from lpzero.python.inputs import (
     space_name,
     table_of,
 )
-from lpzero.python.rows import Exhausted, Rows, SearchResult, TrainedTable
+from lpzero.python.rows import Exhausted, RankedRow, Rows, SearchResult, TrainedTable
 from lpzero.python.signatures import of_verb
 from lpzero.verbs import Outcome, Screen, module
 from lpzero.verbs.call import call
@@ -89,7 +89,7 @@ def rank(
     space: SpaceLike | None = None,
     progress: bool | None = None,
     **options: Any,
-) -> Rows:
+) -> Rows[RankedRow]:
     """A row per proxy against the targets of the data, best first.
 
     Without proxies all that apply are ranked, but for released recipes and those that run on more
@@ -196,7 +196,9 @@ def score(
     return score_networks(networks, given or default_proxies(released), asked.definitions)
 
 
-def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | Exhausted:
+def load(
+    path: str | Path,
+) -> Discovery | FormulaObject | SearchResult | Rows[RankedRow] | Exhausted:
     """What is in a run's directory, as the function gives it that made the run, or in a file.
 
     A campaign is a `Discovery`, a search a `SearchResult`, a ranking `Rows`; an exported formula is

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "Discovery": {"quiet", "no_lock"},
     "exhaust": set(),
     "rank": set(),
-    "score": {"hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length"},
+    "score": {"hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length", "dtype"},
     "search": {"proxies", "loops", "hf", "quiet"},
     "train": {"quiet"},
 }
@@ -64,6 +64,13 @@ reveal_type(found.score("nano-gpt2"))
 reveal_type(lpzero.rank("nano-gpt2", ["snip", found]).column("rho"))
 best = lpzero.search("nano-gpt2", found, "random", max_parameters=1e6, samples=10)
 reveal_type(best.arch)
+reveal_type(best.best_["target"])
+reveal_type(lpzero.rank("nano-gpt2")[0]["rho"])
+reveal_type(found.hall_of_fame_[0]["formula"])
+reveal_type(found.history_[0]["fitness"])
+reveal_type(found.result_)
+reveal_type(found.generations)
+reveal_type(found.predictor_.predict([], return_std=True))
 reveal_type(best.parameters)
 reveal_type(lpzero.exhaust("nano-gpt2", unaries=1).formula)
 reveal_type(lpzero.train("nano-gpt2", n_archs=2).table)
