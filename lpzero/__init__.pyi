@@ -390,7 +390,8 @@ def search(
 
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
-    evaluator. Several proxies or loops need `compare=True`.
+    evaluator; a `Discovery` on objects of the space brings its own. Several proxies or loops need
+    `compare=True`.
     """
 
 def train(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.options import Names, Repeated, SomeOf, make, options
 from lpzero.python.inputs import (
+    NAME,
     AnyTable,
     Data,
     ProxyLike,
@@ -138,7 +139,8 @@ def search(
 
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
-    evaluator. Several proxies or loops need `compare=True`.
+    evaluator; a `Discovery` on objects of the space brings its own. Several proxies or loops need
+    `compare=True`.
     """
     from lpzero.search import evaluators
     from lpzero.search.request import BUDGET
@@ -151,6 +153,8 @@ def search(
     elif train is not None:
         given["evaluator"] = evaluators.remember_function(train)
         given["loops"] = loops or (BUDGET,)
+    if table is None and not (train or loops or options.get("evaluator")):
+        table = _rows_of(proxy, home)
     if table is not None:
         is_text = isinstance(table, (str, Path)) and target is None
         read = str(table) if is_text else load_table(table, space=home, target=target)
@@ -223,6 +227,14 @@ def load(
     if run.kind == "exhaustive run":
         return Exhausted(run.result)
     raise InputError(f"{path} cannot be loaded: it is a {run.kind}")
+
+
+def _rows_of(proxy: object, space: str | None) -> AnyTable | None:
+    """The table of architectures of the space, given as an object, that a `Discovery` was on."""
+    rows = getattr(proxy, "tables_", ())
+    own = getattr(rows[0], "space", None) if len(rows) == 1 else None
+    is_own = own is not None and own.name == space and rows[0].name == NAME
+    return rows[0] if is_own else None
 
 
 def _data(data: Data, space: SpaceLike | None, options: dict[str, Any]) -> dict[str, Any]:
