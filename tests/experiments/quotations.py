@@ -16,7 +16,7 @@ from pathlib import Path
 from experiments.pages import Block
 
 _LINK = re.compile(r"\]\(([^)#]+\.md)(?:#[\w-]*)?\)|\]\(([^)#]*experiments/\w+)/?\)")
-_FOLDER = re.compile(r"`(experiments/\w+)/?`")
+_FOLDER = re.compile(r"`(experiments/\w+)(?:/\w+\.py|/)?`")
 NUMBER = re.compile(r"(?<![\w.,/])[-−+]?\d+\.\d+(?![\w]|\.\d)")
 # No quotations: figures of an earlier version, code, sections, sizes of files and of spaces.
 _NOT_QUOTED = re.compile(
