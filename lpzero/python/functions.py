@@ -231,7 +231,7 @@ def load(
 
 def _rows_of(proxy: object, space: str | None) -> AnyTable | None:
     """The table of architectures of the space, given as an object, that a `Discovery` was on."""
-    rows = getattr(proxy, "tables_", ())
+    rows = list(getattr(proxy, "tables_", ()))
     own = getattr(rows[0], "space", None) if len(rows) == 1 else None
     is_own = own is not None and own.name == space and rows[0].name == NAME
     return rows[0] if is_own else None
