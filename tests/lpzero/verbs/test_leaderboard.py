@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from lpzero.cli.main import run as command
@@ -65,7 +66,6 @@ def cell(found: dict[str, Any], table: str, proxy: str) -> dict[str, Any]:
 def test_its_cells_are_the_rows_of_rank_and_the_rest_is_missing(
     capsys: pytest.CaptureFixture[str], cache: Path
 ) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     found = board(capsys)
     jsonschema.Draft202012Validator(SCHEMA).validate(found)
     jsonschema.validate(json.loads((leaderboard._OUT / layout.RESULT).read_text()), SCHEMA)
