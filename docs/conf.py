@@ -19,7 +19,7 @@ project = "LPZero engine"
 author = copyright = "the LPZero engine developers"
 root_doc = "README"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-include_patterns = ["*.md", "docs/**.md", "experiments/**/README.md"]
+include_patterns = ["*.md", "docs/**.md", "experiments/**/README.md", "tests/**/README.md"]
 html_theme = "furo"
 html_title = project
 myst_heading_anchors = 4
@@ -72,7 +72,13 @@ def contents() -> str:
     parts = {
         "Pages": ("docs/*.md",),
         "Papers": ("docs/papers/*.md",),
-        "Development": ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/decisions/*.md"),
+        "Development": (
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "SECURITY.md",
+            "docs/decisions/*.md",
+            "tests/*/README.md",
+        ),
         "Experiments": ("experiments/*/README.md",),
     }
     text = ""
