@@ -368,16 +368,19 @@ def _figure(figure: dict[str, Any]) -> str:
 
 def show_leaderboard(outcome: Outcome, request: Any) -> None:
     """Print the cells and the best proxy of each table, and the best mean ranks."""
+    from lpzero.proxies.leaderboard import FITTED
+
     result, rows = outcome.result, []
+    proxies = {e["proxy"] for e in result["proxies"] if e["family"] != FITTED}
     for entry in result["tables"]:
         cells = [cell for cell in result["cells"] if cell["table"] == entry["name"]]
-        scored = [cell for cell in cells if cell["n"] and not cell["in_sample"]]
+        scored = [c for c in cells if c["n"] and not c["in_sample"] and c["proxy"] in proxies]
         best = max(scored, key=lambda cell: cell["rho"], default=None)
         row = {"table": entry["name"], "rows": entry["n"]}
         row |= {s: sum(cell["state"] == s for cell in cells) for s in result["states"]}
         row |= {"rho": None if best is None else best["rho"]}
         rows.append(row | {"best": None if best is None else best["proxy"]})
-    output.print_rows(rows, "table", title="cells of a proxy and a table, not in sample the best")
+    output.print_rows(rows, "table", title="cells of each table, and its best proxy out of sample")
     for means in result["mean_ranks"]:
         title = (
             f"\nmean ranks of {len(means['rows'])} proxies, {means['over']}: critical difference"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spaces.tables import Table
 
 COMPLETE, PARTIAL, MISSING, REFUSED = STATES = ("complete", "partial", "missing", "refused")
+FITTED = "fitted"  # the family of what is fitted to the table itself
 SHOWN = (
     "n", "rho", "rho_ci", "rho_untied", "tau", "tau_ci", "top_precision", "rho_given_params",
     "rho_within", "n_within", "pairs_within", "n_pairs", "flaw", "in_sample", "seconds",

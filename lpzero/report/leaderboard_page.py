@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from lpzero.proxies.leaderboard import FITTED
 from lpzero.report.chart import Axis, Chart, Panel, Points
 from lpzero.report.figures import FOUND
 from lpzero.report.markup import (
@@ -25,6 +27,7 @@ from lpzero.runs.run import Run
 
 _MOST_DRAWN = 30  # mean ranks of a chart
 _MATRIX = "matrix"
+_FEW = 6  # names that are not folded
 Board = Mapping[str, Any]
 
 
@@ -68,11 +71,16 @@ def _found(board: Board) -> list[Markup | Chart | None]:
 
 def _mean_chart(means: Board, place: int) -> Chart:
     rows, half = means["rows"][:_MOST_DRAWN], means["critical_difference"] / 2
+    n = len(means["rows"])
     series = Points(
         x=[row["mean_rank"] for row in rows],
         y=list(range(len(rows))),
         hover=[f"{row['proxy']}\nmean rank {row['mean_rank']:.1f}" for row in rows],
-        intervals=[(row["mean_rank"] - half, row["mean_rank"] + half) for row in rows],
+        # No rank is beyond these, and two bars overlap with them if they do without.
+        intervals=[
+            (max(1.0, row["mean_rank"] - half), min(float(n), row["mean_rank"] + half))
+            for row in rows
+        ],
     )
     values = "; ".join(f"{row['proxy']} {row['mean_rank']:.1f}" for row in rows[:12])
     return Chart(
@@ -122,17 +130,18 @@ def _every(board: Board) -> list[Markup | Chart | None]:
     ranks = {row["proxy"]: row["mean_rank"] for row in first}
     columns: dict[str, Callable[[Row], Child | Cell]] = {
         "proxy": lambda row: row["proxy"],
-        "family": lambda row: row["family"],
-        "needs": lambda row: row["needs"],
         "mean rank": lambda row: number(ranks.get(row["proxy"]), 1),
     }
     for entry in board["tables"]:
-        name = entry["name"]
-        columns[name] = lambda row, name=name: _value(cells.get((row["proxy"], name)))  # type: ignore[misc]
-    order = sorted(
-        board["proxies"],
-        key=lambda row: (row["proxy"] not in ranks, ranks.get(row["proxy"], 0), row["proxy"]),
-    )
+        columns[entry["name"]] = partial(_on_table, cells, entry["name"])
+    columns |= {"family": lambda row: row["family"], "needs": lambda row: row["needs"]}
+    n_scored = Counter(cell["proxy"] for cell in board["cells"] if cell["n"])
+
+    def place(row: Row) -> tuple[float, int, str]:
+        name = row["proxy"]
+        return ranks.get(name, float("inf")), -n_scored[name], name
+
+    order = sorted(board["proxies"], key=place)
     legend = (
         "Spearman's ρ with the target on all rows. In brackets: chosen on this table, so in sample."
         " c: counts only, nothing is left of it given the table's best count (95% interval of the"
@@ -155,6 +164,10 @@ def _every(board: Board) -> list[Markup | Chart | None]:
     caption = f"{len(order)} proxies on {len(board['tables'])} tables"
     made = proxies_table(caption, order, columns, _MATRIX)
     return [element("p", legend), controls, made]
+
+
+def _on_table(cells: Mapping[tuple[str, str], Row], table: str, row: Row) -> Cell:
+    return _value(cells.get((row["proxy"], table)))
 
 
 def _value(cell: Row | None) -> Cell:
@@ -191,7 +204,7 @@ def _each(board: Board) -> list[Markup | Chart | None]:
         "ms": COLUMNS["ms"],
         "needs": lambda row: about[row["proxy"]]["needs"],
         "rows": lambda row: number(row["n"]),
-        "state": _state,
+        "remarks": _state,
     }
     note = (
         "Groups have equal depth and width; pairs in order: of two rows of a group, how often the"
@@ -203,19 +216,20 @@ def _each(board: Board) -> list[Markup | Chart | None]:
     for entry in board["tables"]:
         rows = [cell for cell in board["cells"] if cell["table"] == entry["name"] and cell["n"]]
         rows.sort(key=lambda cell: (-cell["rho"], cell["proxy"]))
-        best = f"; best {rows[0]['proxy']} {number(rows[0]['rho']).shown}" if rows else ""
+        free = [cell for cell in rows if not cell["in_sample"] and is_proxy(about, cell)]
+        best = f"; best {free[0]['proxy']} {number(free[0]['rho']).shown}" if free else ""
         told = f"{entry['name']}: {entry['target']}, {entry['n']} rows, {len(rows)} proxies{best}"
-        made = proxies_table(told, rows, columns)
+        made = proxies_table(f"{len(rows)} proxies, best first", rows, columns)
         parts.append(element("details", element("summary", told), made))
     return parts
 
 
 def _state(cell: Row) -> str:
-    words = [cell["state"]]
-    words += ["constant"] if cell["flaw"] else []
-    words += ["counts only"] if cell["counts_only"] else []
+    words = [] if cell["state"] == "complete" else [cell["state"]]
+    if cell["flaw"] or cell["counts_only"]:
+        words.append(cell["flaw"] or "counts only")
     words += [f"{reason} ({count})" for reason, count in cell["failures"].items()]
-    return "; ".join(words)
+    return "; ".join(words) or NOTHING
 
 
 def _missing(board: Board) -> list[Markup | Chart | None]:
@@ -227,13 +241,13 @@ def _missing(board: Board) -> list[Markup | Chart | None]:
         cells = [cell for cell in board["cells"] if cell["table"] == entry["name"]]
         counts = [sum(cell["state"] == state for cell in cells) for state in board["states"]]
         names = [cell["proxy"] for cell in cells if cell["left"]]
-        by_table.append([entry["name"], *map(number, counts), ", ".join(names) or NOTHING])
+        by_table.append([entry["name"], *map(number, counts), _folded(names)])
         for cell in cells:
             for reason, count in cell["failures"].items():
                 reasons[reason].add(cell["proxy"])
                 rows_of[reason] += count
     lines: list[list[Child | Cell]] = [
-        [reason, number(rows_of[reason]), ", ".join(sorted(names))]
+        [reason, number(rows_of[reason]), _folded(sorted(names))]
         for reason, names in sorted(reasons.items(), key=lambda item: (-rows_of[item[0]], item[0]))
     ]
     states: Sequence[Child | Cell] = ["table", *board["states"], "not computed on every row yet"]
@@ -248,6 +262,18 @@ def _missing(board: Board) -> list[Markup | Chart | None]:
         if lines
         else None,
     ]
+
+
+def _folded(names: Sequence[str]) -> Child:
+    if len(names) <= _FEW:
+        return ", ".join(names) or NOTHING
+    summary = element("summary", f"{len(names)} proxies")
+    return element("details", summary, ", ".join(names))
+
+
+def is_proxy(about: Mapping[str, Board], cell: Row) -> bool:
+    """Whether the cell is of a proxy, not of what was fitted to the table's other rows."""
+    return bool(about[cell["proxy"]]["family"] != FITTED)
 
 
 def _about_tables(board: Board) -> Markup:

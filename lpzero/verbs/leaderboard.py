@@ -48,7 +48,7 @@ EXAMPLES = (
     "lpzero leaderboard --proxy snip --proxy grasp --jobs 4",
     "lpzero leaderboard --add my.json",
 )
-ADDED, FITTED = "added", "fitted to other rows"
+ADDED = "added"
 _OUT = Path("runs", "leaderboard")
 _AGAIN = "the same command goes on"
 
@@ -270,7 +270,7 @@ def fitted(table: Table) -> _Fitted:
     from lpzero.discover.levels import COUNT, ReliableTerms, choose_level, pooled, row_folds
     from lpzero.judgement import counters
     from lpzero.judgement.counters import BEST_COUNT
-    from lpzero.proxies.leaderboard import Entry
+    from lpzero.proxies.leaderboard import FITTED, Entry
     from lpzero.proxies.ranking import TableColumn
     from lpzero.scores.features import describe
     from lpzero.scores.formula_rivals import best_count, count_terms
@@ -312,7 +312,7 @@ def _mean_ranks(
     import numpy as np
 
     from lpzero.judgement.mean_ranks import LEAST_PROXIES, LEAST_TABLES, mean_ranks
-    from lpzero.proxies.leaderboard import COMPLETE
+    from lpzero.proxies.leaderboard import COMPLETE, FITTED
 
     rhos: dict[str, dict[str, list[float]]] = {}
     spaces = {table.name: table.space.name for table in tables}
