@@ -21,13 +21,13 @@ from torch.utils.flop_counter import FlopCounterMode
 import spaces
 from lpzero.judgement import counters
 from spaces.autoformer import AutoFormerSpace
-from spaces.autoformer.model import AutoFormer
+from spaces.autoformer.model import AutoFormer, _places
 from spaces.base import Space
 from spaces.bignas import BigNasSpace
 from spaces.bignas.model import BigNas
 from spaces.errors import ArchitectureError, UnknownNameError
 from spaces.flexibert import FlexiBertSpace
-from spaces.flexibert.model import FlexiBert
+from spaces.flexibert.model import FlexiBert, cosine_matrix, fourier_matrices
 from spaces.flexibert.space import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.model import Gpt2
@@ -393,6 +393,19 @@ def test_weights_depend_on_the_seed(name: str) -> None:
     assert all(torch.equal(first[key], same[key]) for key in first)
     matrices = [name for name in first if first[name].ndim >= 2]
     assert not any(torch.equal(first[name], other[name]) for name in matrices)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", one_of_each_kind())
+def test_a_pass_that_is_only_counted_leaves_no_tensor_without_numbers(name: str) -> None:
+    for remembered in (_places, fourier_matrices, cosine_matrix):
+        remembered.cache_clear()
+    space = spaces.get(name)
+    arch, one = small_sample(space), space.batch()[:1]
+    with torch.no_grad():
+        with torch.device("meta"):
+            layout(space, arch)(one.to("meta"))
+        assert torch.isfinite(space.build(arch, 0)(one)).all()
 
 
 REBUILD = """
