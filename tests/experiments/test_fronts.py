@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.etas_gpt2.fronts import found_mapd, mapd
+from experiments.etas.fronts import found_mapd, mapd
 from lpzero.proxies import Measurements, get
 from lpzero.search.improvement import front
 from spaces.tables import load

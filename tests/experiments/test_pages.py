@@ -20,16 +20,16 @@ from lpzero.version import VERSION
 from tests.experiments.markdown import Block, blocks, read
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(ROOT.glob("experiments/*/README.md"))
+PAGES = sorted([*ROOT.glob("experiments/*/README.md"), *ROOT.glob("tests/*/README.md")])
 _LINE = re.compile(
     r"Measured (\d{4}-\d\d-\d\d) with lpzero (\d[\w.]*), torch (\d[\w.]*), NumPy (\d[\w.]*)"
     r" by (`[^`]+`(?:(?:, | and )`[^`]+`)*)\."
 )
 _FIGURE = re.compile(r"[-−+]?\d+\.\d")  # at the start of a cell
 # Scripts that others read from: they make inputs and print no figure.
-INPUTS = {"dashboard/many_runs.py", "faults/audited_command.py", "faults/hostile_inputs.py",
-          "growth/campaign.py", "one_shot/samples.py", "one_shot/trainings.py",
-          "pictures/draw.py"}  # fmt: skip
+INPUTS = {"benchmarks/dashboard_runs.py", "benchmarks/growth_campaign.py",
+          "faults/audited_command.py", "faults/hostile_inputs.py", "pictures/characters.py",
+          "pictures/draw.py", "prenas/nano_trainings.py"}  # fmt: skip
 
 
 def uncovered(parts: list[Block]) -> list[str]:
@@ -52,10 +52,10 @@ def test_a_page_says_when_its_figures_were_measured_and_how(path: Path) -> None:
     for match in lines:
         date.fromisoformat(match[1])  # a real day, or an error
         for command in re.findall(r"`([^`]+)`", match[5]):
-            _check(shlex.split(command), path.parent.name)
+            _check(shlex.split(command), path.parent)
 
 
-def _check(words: list[str], folder: str) -> None:
+def _check(words: list[str], folder: Path) -> None:
     """Fail unless the command is the folder's or lpzero's own, and has the options it is given."""
     asked = {word for word in words if word.startswith("--")}
     if words[0] == "lpzero":
@@ -63,7 +63,7 @@ def _check(words: list[str], folder: str) -> None:
         assert known is not None
     else:
         assert words[:2] == ["python", "-m"]
-        assert words[2].startswith(f"experiments.{folder}.")
+        assert words[2].startswith(f"{folder.parent.name}.{folder.name}.")
         module = import_module(words[2])
         if not isinstance(module.main, click.Command):
             source = Path(str(module.__file__)).read_text(encoding="utf-8")
@@ -87,7 +87,12 @@ def test_a_table_outside_the_lines_section_is_found() -> None:
 
 
 def test_every_script_that_prints_figures_prints_the_line() -> None:
-    scripts = [path for path in ROOT.glob("experiments/*/*.py") if "__main__" in path.read_text()]
+    places = (
+        "experiments/*/*.py",
+        *(f"tests/{tool}/*.py" for tool in ("faults", "fuzz", "mutants")),
+    )
+    found = [path for place in places for path in ROOT.glob(place)]
+    scripts = [path for path in found if "__main__" in path.read_text()]
     assert len(scripts) > 30
     silent = {
         f"{path.parent.name}/{path.name}"

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from experiments.faults.hostile import MOST_MEGABYTES, MOST_SECONDS
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.shards import ShardFiles
@@ -34,6 +33,7 @@ from spaces.tables.readers import ReadOptions, read_yaml
 from spaces.tables.row_files import count_rows
 from spaces.tokenizer import Tokenizer
 from spaces.untrusted import UntrustedError
+from tests.faults.hostile import MOST_MEGABYTES, MOST_SECONDS
 
 Read = Callable[[Path], Any]
 NUMBERS = ReadOptions("accuracy")

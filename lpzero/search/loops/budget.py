@@ -26,10 +26,7 @@ from lpzero.options import SHARE, OneOf, Whole, option
 from lpzero.scores.features import Features, describe_quickly
 from lpzero.search.constraints import LATENCY
 from lpzero.search.evaluators import LookUp, is_training
-from lpzero.search.explanation import explanation, sentence
-from lpzero.search.improvement import IMPROVEMENT, Candidates, choose, front, prior_of, values_of
 from lpzero.search.loops import Loop
-from lpzero.search.orders import orders
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
@@ -68,6 +65,8 @@ class Budget(Loop):
         return None
 
     def run(self, environment: Environment) -> Any:
+        from lpzero.search import improvement  # it needs scipy, which a help text does not
+
         if self.cost not in (*counters.quick(environment.space), LATENCY):
             raise InputError(
                 f"{self.cost} of {environment.space.name} need a pass of every candidate; give"
@@ -89,8 +88,8 @@ class Budget(Loop):
             n = min(self.at_once, self.budget - len(trained))
             prior = _prior(environment, archs, counted)
             costs = self._costs(environment, archs)
-            candidates = Candidates(rows, prior, costs)
-            first = Candidates(rows, self._start_by(environment, archs, prior), costs)
+            candidates = improvement.Candidates(rows, prior, costs)
+            first = improvement.Candidates(rows, self._start_by(environment, archs, prior), costs)
             chosen: list[int] = []
             for place in range(len(trained), min(len(trained) + n, self.starts)):
                 index, reason = first.start(
@@ -100,8 +99,8 @@ class Budget(Loop):
                 chosen.append(index)
             if not chosen:
                 targets = environment.values([archs[i] for i in trained])
-                chosen = choose(candidates, trained, targets, n)
-                why |= {archs[i]: IMPROVEMENT for i in chosen}
+                chosen = improvement.choose(candidates, trained, targets, n)
+                why |= {archs[i]: improvement.IMPROVEMENT for i in chosen}
             environment.observe([archs[i] for i in chosen], len(trained) + len(chosen))
             trained += chosen
             if self.starts <= len(trained) < self.budget and not is_whole:
@@ -125,6 +124,9 @@ class Budget(Loop):
                 {"arch": environment.space.to_json(arch), self.front: cost, "target": target}
                 for arch, cost, target in self._members(environment)
             ]
+        from lpzero.search.explanation import explanation, sentence
+        from lpzero.search.orders import orders
+
         evaluator = environment.evaluator
         if isinstance(evaluator, LookUp) and environment.sampler.pool:
             found["orders"] = orders(evaluator, environment.sampler.pool, len(known))
@@ -152,6 +154,8 @@ class Budget(Loop):
 
     def _members(self, environment: Environment) -> list[tuple[Any, float, float]]:
         """The front of what is trained: architecture, cost and target, the cheapest first."""
+        from lpzero.search.improvement import front
+
         known = [arch for arch in environment.observed if environment.target(arch) is not None]
         targets = environment.values(known)
         costs = np.array([_cost(environment, arch, self.cost) for arch in known])
@@ -179,7 +183,11 @@ def _counted(environment: Environment, archs: Sequence[Any]) -> FloatArray:
 
 def _prior(environment: Environment, archs: Sequence[Any], counted: FloatArray) -> FloatArray:
     """What is known of each architecture (n,) without training: by the proxy, or by counting."""
-    return values_of(environment.scores(archs)) if environment.is_guided else prior_of(counted)
+    from lpzero.search import improvement
+
+    if environment.is_guided:
+        return improvement.values_of(environment.scores(archs))
+    return improvement.prior_of(counted)
 
 
 def _cost(environment: Environment, arch: Any, name: str) -> float:

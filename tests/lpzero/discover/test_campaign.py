@@ -92,7 +92,7 @@ def test_the_journal_holds_every_fate_and_lineage(whole: Path) -> None:
 def test_killed_at_four_moments_it_ends_as_if_it_had_not_been(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torn writes, and deaths before and after each of them; experiments/faults tries hundreds."""
+    """Torn writes, and deaths before and after each of them; tests/faults tries hundreds."""
     rng = random.Random(0)
     write, save = Journal._write, files.write_bytes
     out = tmp_path / "campaign"
