@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments import results
+from experiments.pages import Block, blocks, read
 from tests.experiments.figures import claims, contradictions, repeated
-from tests.experiments.markdown import Block, blocks, read
 from tests.experiments.quotations import (
     agree,
     names_a_page,
@@ -60,10 +61,16 @@ def test_no_two_pages_contradict_each_other() -> None:
     assert pairs.keys() == MAY_DIFFER.keys()
 
 
+def test_the_page_of_results_is_what_the_pages_say() -> None:
+    assert results.page() == _text(results.PAGE), "python -m experiments.results writes it"
+    assert _text(results.PAGE).count("](../experiments/") >= 100
+
+
 @pytest.mark.slow
 def test_every_quoted_figure_stands_on_the_page_it_is_quoted_from() -> None:
     assert sum(len(quoted(_parts(path), ROOT)) for path in QUOTING) >= 100
-    missing = [one for path in QUOTING for one in unfounded(_parts(path), _text, ROOT)]
+    pages = (*QUOTING, *EXPERIMENTS)
+    missing = [one for path in pages for one in unfounded(_parts(path), _text, ROOT)]
     missing = [one for one in missing if (one.page, one.figure) not in ON_NO_OTHER_PAGE]
     assert [str(one) for one in missing] == []
 
