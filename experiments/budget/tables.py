@@ -2,10 +2,10 @@
 
     python -m experiments.budget.tables --seeds 30
 
-A row of a table is found if it is among the best three or the best 1%. Ratios are paired: trainings
-of the rival over those of the loop from the same seed, geometric means over seeds and then over
-tables; intervals resample tables, and seeds within each. No network is built. Every seed of a table
-is kept in --out, so that a stopped run continues.
+A search ends with one of the best three rows of a table, or of the best 1%, or after 64 trainings.
+Ratios are paired: trainings of the rival over those of the loop from the same seed, geometric means
+over seeds and then over tables; intervals resample tables, and seeds within each. No network is
+built. Every seed of a table is kept in --out, so that a stopped run continues.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ TABLES = (
 )
 LOOP = "loop"
 N_START = 6
+MOST = 64  # trainings: a search that needs more counts as if it had needed no more
 _BEST, _SHARE = 3, 0.01
 _TREES = 50
 _AT_ONCE = 3
@@ -69,7 +70,7 @@ Train = Callable[[int], float]
 
 
 class ReachedError(Exception):
-    """One of the best was trained."""
+    """One of the best was trained, or as many as are counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +124,14 @@ def instance(name: str, data: str | None) -> Instance:
 
 
 class Trainings:
-    """Looks targets up and counts; raises ReachedError at one of the goal."""
+    """Looks targets up and counts; raises ReachedError at one of the goal or after the most."""
 
     def __init__(self, table: Instance) -> None:
         self.table, self.n = table, 0
 
     def __call__(self, row: int) -> float:
         self.n += 1
-        if row in self.table.goal:
+        if row in self.table.goal or self.n == MOST:
             raise ReachedError
         return float(self.table.targets[row])
 
@@ -289,7 +290,7 @@ RIVALS = (
 
 
 def n_trainings(rival: Rival, table: Instance, seed: int) -> int:
-    """The trainings until one of the goal; every rival ends, at the latest with the whole table."""
+    """The trainings until one of the goal, at most `MOST`."""
     trainings = Trainings(table)
     try:
         rival.run(table, seed, trainings)

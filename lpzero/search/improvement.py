@@ -99,11 +99,11 @@ def front(quality: FloatArray, cost: FloatArray) -> IntArray:
     return np.array(kept, dtype=np.int64)
 
 
-class Step(NamedTuple):
-    """A height to improve on, and on what length each candidate (n,) would."""
+class Steps(NamedTuple):
+    """The heights (S,) to improve on, and on what length each candidate would (S, n)."""
 
-    height: float
-    length: float | FloatArray
+    heights: FloatArray
+    lengths: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,38 +153,31 @@ class Candidates:
         points, before = self._points(trained), SLOPE * self.prior[list(trained)]
         every = self._points(range(len(self.prior)))
         steps = self._steps(list(trained), values)
+        place, row = np.nonzero(steps.lengths)
         gains, expected = [], []
         for entry in likely:
             process = Process(*entry, points, values, before)
             freedom, factor = process.student(FACTOR)
             means, deviations = process.distributions(every, SLOPE * self.prior)
             expected.append(means)
-            scale = factor * deviations
-            gains.append(
-                np.sum(
-                    [
-                        length * expected_improvement(means - height, scale, freedom)
-                        for height, length in steps
-                    ],
-                    axis=0,
-                )
-            )
+            ahead = means[row] - steps.heights[place]
+            gain = np.zeros(steps.lengths.shape)
+            gain[place, row] = expected_improvement(ahead, factor * deviations[row], freedom)
+            gains.append((steps.lengths * gain).sum(axis=0))
         return np.mean(gains, axis=0), np.mean(expected, axis=0)
 
-    def _steps(self, trained: list[int], values: FloatArray) -> list[Step]:
+    def _steps(self, trained: list[int], values: FloatArray) -> Steps:
         """What can be improved: the best value, or every step of the front."""
         if self.costs is None:
-            return [Step(values.max(), 1.0)]
+            return Steps(values.max(keepdims=True), np.ones((1, len(self.prior))))
         low, high = self.costs.min(), self.costs.max()
         shares = (self.costs - low) / ((high - low) or 1.0)
         members = front(values, shares[trained])
         # What is cheaper than all that is trained competes with the worst of it.
-        heights = [values.min(), *values[members]]
-        edges = [0.0, *shares[trained][members], 1.0 + BEYOND]
-        return [
-            Step(float(height), np.maximum(end - np.maximum(shares, begin), 0.0))
-            for height, begin, end in zip(heights, edges, edges[1:], strict=False)
-        ]
+        heights = np.concatenate([[values.min()], values[members]])
+        edges = np.concatenate([[0.0], shares[trained][members], [1.0 + BEYOND]])
+        begins, ends = edges[:-1, np.newaxis], edges[1:, np.newaxis]
+        return Steps(heights, np.maximum(ends - np.maximum(shares, begins), 0.0))
 
     def _points(self, rows: Sequence[int]) -> FloatArray:
         """The features and then the prior (m, F + 1) of some candidates."""
