@@ -85,7 +85,7 @@ def contents() -> str:
             "docs/decisions/*.md",
             "tests/*/README.md",
         ),
-        "Experiments": ("experiments/*/README.md",),
+        "Experiments": ("experiments/README.md", "experiments/*/README.md"),
     }
     text = ""
     for caption, patterns in parts.items():

@@ -29,7 +29,12 @@ SCRIPTS = sorted(
     for folder in ("experiments/*", *(f"tests/{tool}" for tool in sorted(TOOLS)))
     for path in ROOT.glob(f"{folder}/*.py")
 )
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/*/README.md")]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *ROOT.glob("experiments/README.md"),
+    *ROOT.glob("*/*/README.md"),
+]
 FORBIDDEN = {
     "primitives": {"spaces", "lpzero", "experiments", "tests"},
     "spaces": {"primitives", "lpzero", "experiments", "tests"},
