@@ -31,7 +31,7 @@ from spaces.flexibert.model import FlexiBert, cosine_matrix, fourier_matrices
 from spaces.flexibert.space import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.model import Gpt2
-from spaces.gpt2.space import Gpt2Arch
+from spaces.gpt2.space import EMBED_LIKE_MODEL, Gpt2Arch
 from spaces.images import ImageSpace
 from spaces.nlp_rnn import RnnSpace
 from spaces.nlp_rnn.model import RecurrentModel
@@ -545,3 +545,13 @@ def test_an_unknown_space_is_answered_with_the_nearest() -> None:
         UnknownNameError, match="unknown space 'flexbert'; did you mean 'flexibert'"
     ):
         spaces.get("flexbert")
+
+
+@pytest.mark.parametrize("width", [EMBED_LIKE_MODEL, 128, 512])
+def test_word_vectors_of_released_tables_are_accepted_where_none_are_drawn(width: int) -> None:
+    space = spaces.get("gpt2-lm1b")
+    given = {"d_model": 64, "n_head": [2, 2], "d_inner": [600, 700], "d_embed": width, "div_val": 2}
+    (table,) = space.embedding_widths(space.from_json(given))[:1]
+    assert table == (64 if width == EMBED_LIKE_MODEL else width)
+    with pytest.raises(ArchitectureError, match="d_embed"):
+        space.from_json({**given, "d_embed": 100})
