@@ -1,7 +1,7 @@
 """Memory and time of proxies on a Llama of 1.1 billion parameters, beside a bare pass.
 
     python -m experiments.device.billion --out runs/billion.jsonl
-    python -m experiments.device.billion --hidden 3072 --layers 26 --dtype bfloat16 --only engine-universal
+    python -m experiments.device.billion --hidden 3072 --layers 28 --dtype bfloat16 --only NAME
 
 Each proxy is scored by `lpzero score --hf` in a process of its own. The bare pass builds the same
 model and runs it forwards and backwards once. Memory is the peak of the process. The seconds are of
@@ -94,18 +94,9 @@ def run(names: tuple[str, ...], config: Path, dtype: str) -> dict[str, Any]:
     else:
         asked = [word for name in names for word in ("--proxy", name)]
         words = [sys.executable, "-m", "lpzero", "score", "--hf", str(config), "--batch", "8"]
-        words += [
-            "--length",
-            "64",
-            "--dtype",
-            dtype,
-            "--format",
-            "json",
-            "--memory",
-            "20GB",
-            *asked,
-        ]
+        words += ["--length", "64", "--dtype", dtype, "--format", "json", *asked]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    environment["LPZERO_MEMORY"] = "20GB"
     process = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
     assert process.stdout is not None
     text = process.stdout.read().decode()
@@ -125,7 +116,7 @@ def run(names: tuple[str, ...], config: Path, dtype: str) -> dict[str, Any]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Markdown: each command beside the first, bare pass."""
     bare = rows[0]
-    lines = ["| proxy | peak GB | of the bare pass | s of the proxy | of the bare pass | s in all |",
+    lines = ["| proxy | peak GB | of the bare | s of the proxy | of the bare | s in all |",
              "|---|---|---|---|---|---|"]  # fmt: skip
     for row in rows:
         memory, seconds = (row[key] / bare[key] for key in ("megabytes", "own_seconds"))
