@@ -107,7 +107,7 @@ def _check_archive(path: Path) -> None:
             check_unpacked(file, path)
             check_tensors(file, path)
     except UntrustedError as error:
-        raise TableError(str(error)) from None
+        refuse(str(path), f"not a file of torch.save: it {error.strerror}")
     except OSError:
         refuse(str(path), "not a file of torch.save")
 
