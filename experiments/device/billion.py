@@ -64,7 +64,11 @@ def main() -> None:
         config.write_text(json.dumps(configuration(asked.hidden, asked.layers)))
         wanted: list[tuple[str, ...]] = [(BARE,), (FORWARD,), *((name,) for name in SINGLE), FIVE]
         if asked.only:
-            wanted = [(FORWARD,), *((name,) for name in asked.only)]
+            wanted = [
+                names
+                for names in wanted
+                if len(names) == 1 and names[0] in (BARE, FORWARD, *asked.only)
+            ]
         size = [asked.hidden, asked.layers, asked.dtype]
         for names in wanted:
             if any((row["names"], row["size"]) == (list(names), size) for row in known):
