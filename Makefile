@@ -42,7 +42,7 @@ lowest:  ## the fast tests with the lowest declared version of every dependency 
 
 fuzz: $(STAMP)  ## coverage-guided fuzzing of every reader of untrusted files, FUZZ_SECONDS each
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
-	$(BIN)/python -m experiments.fuzz.run --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS)
 
 docs: $(STAMP)  ## the documentation's site in build/site; a broken link is an error
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

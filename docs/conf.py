@@ -18,8 +18,13 @@ sys.path.insert(0, str(ROOT))
 project = "LPZero engine"
 author = copyright = "the LPZero engine developers"
 root_doc = "README"
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
-include_patterns = ["*.md", "docs/**.md", "experiments/**/README.md"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+include_patterns = ["*.md", "docs/**.md", "docs/examples/*.ipynb"]
+include_patterns += ["experiments/**/README.md", "tests/**/README.md"]
+# Notebooks are run when they are built, in a folder of their own; an error ends the build.
+nb_execution_mode = "force"
+nb_execution_in_temp = nb_execution_raise_on_error = nb_merge_streams = True
+nb_execution_timeout = 600
 html_theme = "furo"
 html_title = project
 myst_heading_anchors = 4
@@ -71,9 +76,16 @@ def contents() -> str:
     """The side bar: every page that there is."""
     parts = {
         "Pages": ("docs/*.md",),
+        "Notebooks": ("docs/examples/*.ipynb",),
         "Papers": ("docs/papers/*.md",),
-        "Development": ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/decisions/*.md"),
-        "Experiments": ("experiments/*/README.md",),
+        "Development": (
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+            "SECURITY.md",
+            "docs/decisions/*.md",
+            "tests/*/README.md",
+        ),
+        "Experiments": ("experiments/README.md", "experiments/*/README.md"),
     }
     text = ""
     for caption, patterns in parts.items():

@@ -23,6 +23,18 @@ from lpzero import verbs
 from lpzero.runs.run import Kind
 
 ROOT = Path(__file__).parent.parent
+TOOLS = {"faults", "fuzz", "mutants"}  # of the tests, beside them
+SCRIPTS = sorted(
+    path
+    for folder in ("experiments/*", *(f"tests/{tool}" for tool in sorted(TOOLS)))
+    for path in ROOT.glob(f"{folder}/*.py")
+)
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *ROOT.glob("experiments/README.md"),
+    *ROOT.glob("*/*/README.md"),
+]
 FORBIDDEN = {
     "primitives": {"spaces", "lpzero", "experiments", "tests"},
     "spaces": {"primitives", "lpzero", "experiments", "tests"},
@@ -419,9 +431,7 @@ def test_the_functions_of_a_kind_of_run_are_there(kind: Kind) -> None:
         assert callable(resolve_name(address))
 
 
-@pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("experiments/*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}"
-)
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: f"{p.parent.name}.{p.stem}")
 def test_an_experiment_finds_what_it_imports(path: Path) -> None:
     import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
@@ -429,7 +439,8 @@ def test_an_experiment_finds_what_it_imports(path: Path) -> None:
 def test_the_tests_mirror_the_packages() -> None:
     folders = {path.parent.relative_to(ROOT / "tests") for path in ROOT.glob("tests/*/**/*.py")}
     assert folders
-    assert not [str(folder) for folder in folders if not (ROOT / folder).is_dir()]
+    known = {folder for folder in folders if (ROOT / folder).is_dir()}
+    assert {folder.parts[0] for folder in folders - known} == TOOLS
 
 
 def test_the_page_of_commands_names_exactly_the_verbs_there_are() -> None:
@@ -443,10 +454,9 @@ def test_the_readme_is_a_screen_and_a_half() -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("experiments/*/*.md")]
     links = [
         (page, target)
-        for page in pages
+        for page in PAGES
         for target in re.findall(r"\]\(([^)#:]+)[#)]", page.read_text(encoding="utf-8"))
     ]
     assert len(links) > 20
@@ -455,11 +465,10 @@ def test_links_in_the_documentation_lead_somewhere() -> None:
 
 
 def test_paths_named_in_the_documentation_exist() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("experiments/*/*.md")]
     path = re.compile(r"`((?:docs|experiments|lpzero|primitives|spaces|tests)/[\w./-]+)`")
     named = [
         (page, found)
-        for page in pages
+        for page in PAGES
         if page.name != "CHANGELOG.md"  # which speaks of earlier trees too
         for found in path.findall(page.read_text(encoding="utf-8"))
         if "NAME" not in found  # a place to fill in

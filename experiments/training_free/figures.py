@@ -1,72 +1,104 @@
-"""The figures' drawings, from data already computed."""
+"""Figures 2, 8, 10 and 11 of "Training-free NAS for RNNs and transformers" on FlexiBERT.
+
+    python -m experiments.training_free.figures --jobs 2
+
+Figures 2 and 11: each proxy against the GLUE score, normalised by the number of features and not.
+Figures 8 and 10: the proxies of ten architectures, one of each tenth of the scores, with ten seeds
+of the weights and with ten batches. After an interruption the same command continues.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import itertools
+import json
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
-from matplotlib.figure import Figure
 
-from lpzero.arrays import FloatArray
-from lpzero.judgement.correlation import kendall_many
-from lpzero.report import style
+from experiments.measured import prints_measured
+from experiments.reproduction import markdown, thin
+from experiments.training_free.draw import scatter, strips
+from lpzero.cli.options import data_option, jobs_option
+from lpzero.judgement.correlation import spearman
+from lpzero.parallel import Workers
+from lpzero.proxies import Context, Measurements, Proxy, get
+from lpzero.proxies.ranking import Ranking, prefetch, rank
+from spaces.tables import Table, load
 
-COLUMNS = 3
-
-
-def panels(names: Sequence[str]) -> tuple[Figure, list[Any]]:
-    """A figure with one panel per name."""
-    rows = math.ceil(len(names) / COLUMNS)
-    figure = style.new(4 * COLUMNS, 3 * rows)
-    axes = list(figure.subplots(rows, COLUMNS, squeeze=False).flat)
-    for unused in axes[len(names) :]:
-        unused.remove()
-    for panel, name in zip(axes, names, strict=False):
-        panel.set_title(name)
-    return figure, axes[: len(names)]
-
-
-def scatter(scores: Mapping[str, FloatArray], targets: FloatArray, path: Path) -> None:
-    """Each proxy (n,) against the targets (n,), with Kendall's tau."""
-    with style.look():
-        figure, axes = panels(list(scores))
-        for panel, (name, values) in zip(axes, scores.items(), strict=True):
-            known = np.isfinite(values)
-            tau = float(kendall_many(values[None, known], targets[known]).values[0])
-            panel.plot(values[known], targets[known], ".", markersize=3, color=style.COLOURS[0])
-            panel.set_title(f"{name}, tau {tau:.2f}")
-    style.save(figure, path)
-
-
-def strips(found: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
-    """Of each proxy the scores (runs, architectures), a strip per architecture."""
-    with style.look():
-        figure, axes = panels(list(found))
-        for panel, values in zip(axes, found.values(), strict=True):
-            for run in values:
-                panel.plot(range(1, len(run) + 1), run, "_", color=style.COLOURS[0])
-            panel.set_xlabel("architecture, by its target")
-    style.save(figure, path)
+FEATURES = (
+    "activation-distance",
+    "synaptic-saliency",
+    "synaptic-diversity",
+    "head-importance",
+    "attention-confidence",
+    "softmax-confidence",
+)
+WHOLE = (
+    "jacobian-covariance",
+    "jacobian-cosine",
+    "jacobian-cosine-large-noise",
+    "jacobian-cosine-more-noised",
+    "parameters",
+)
+FIGURES = {
+    "figure2": (*(f"{name}-normalised" for name in FEATURES), *WHOLE),
+    "figure11": (*FEATURES, *WHOLE),
+}
+ABLATIONS = {"figure8": "seed", "figure10": "batch_seed"}
+N_ARCHS = N_SEEDS = 10
 
 
-def curves(found: Sequence[Mapping[int, float]], wrong: Sequence[int], path: Path) -> None:
-    """Scores by steps of pretraining, dotted, their mean in bold; what is wrong as crosses."""
-    steps = [step for step in sorted(found[0]) if step not in wrong]
-    with style.look():
-        figure = style.new()
-        axes = figure.subplots()
-        for one in found:
-            axes.plot(steps, [one[step] for step in steps], ":", color=style.GREY, linewidth=1)
-            axes.plot(wrong, [one[step] for step in wrong], "x", color=style.GREY, markersize=3)
-        means = [float(np.mean([one[step] for one in found])) for step in steps]
-        axes.plot(steps, means, color=style.COLOURS[0], linewidth=2, label="mean")
-        of_wrong = [float(np.mean([one[step] for one in found])) for step in wrong]
-        label = "mean in the file, of ten times the steps"
-        axes.plot(wrong, of_wrong, "X", color=style.COLOURS[1], label=label)
-        axes.set_xlabel("steps of pretraining")
-        axes.set_ylabel("GLUE")
-        axes.legend()
-    style.save(figure, path)
+@click.command()
+@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
+@click.option("--space", default="flexibert-upstream", show_default=True)
+@click.option("--out", type=Path, default=Path("runs/training_free"), show_default=True)
+@jobs_option
+@data_option
+@prints_measured
+def main(**given: Any) -> None:
+    """Print the figures' numbers and write both to OUT."""
+    out = given["out"]
+    out.mkdir(parents=True, exist_ok=True)
+    whole = load("flexibert", given["data"], given["space"])
+    table, workers = thin(whole, given["archs"]), Workers(given["jobs"])
+    measurements = Measurements(Context(workers=workers, label="figures 2 and 11"))
+    for name, chosen in FIGURES.items():
+        proxies = [get(one) for one in chosen]
+        rows = rank(table, proxies, Ranking(measurements.context))
+        (out / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
+        print(f"{name}\n\n{markdown(rows, ('proxy', 'n', 'tau', 'rho', 'rho_given_params'))}")
+        scores = {p.name: p.score(table.space, table.archs, measurements) for p in proxies}
+        scatter(scores, table.targets, out / f"{name}.png")
+    few = thin(whole, N_ARCHS)
+    for name, kind in ABLATIONS.items():
+        runs = [Measurements(Context(**{kind: i}, workers=workers)) for i in range(N_SEEDS)]
+        found = ablation(few, [get(one) for one in FIGURES["figure2"][:-1]], runs)
+        (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        strips(found, out / f"{name}.png")
+        rows = [{"proxy": proxy, "agreement": agreement(values)} for proxy, values in found.items()]
+        print(f"{name}: rho between two runs, mean\n\n{markdown(rows, ('proxy', 'agreement'))}")
+
+
+def agreement(runs: list[list[float]]) -> float:
+    """The mean rho over all pairs of runs."""
+    pairs = itertools.combinations(np.array(runs), 2)
+    return float(np.mean([spearman(first, second) for first, second in pairs]))
+
+
+def ablation(
+    few: Table, proxies: list[Proxy], runs: list[Measurements]
+) -> dict[str, list[list[float]]]:
+    """Of each proxy the scores of each run, architectures in the order of their targets."""
+    order = np.argsort(few.targets)
+    for run in runs:
+        prefetch(few, proxies, run)
+    return {
+        proxy.name: [proxy.score(few.space, few.archs, run)[order].tolist() for run in runs]
+        for proxy in proxies
+    }
+
+
+if __name__ == "__main__":
+    main()

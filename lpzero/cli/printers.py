@@ -12,6 +12,7 @@ from lpzero.cli import output
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.verbs import Outcome
 from lpzero.verbs.counters import judged_columns
+from spaces.tables.source import NO_SPACE
 
 _MUCH = 0.05  # in rho
 _MILLI = 1000
@@ -156,7 +157,8 @@ def _print_rivals(result: Fields) -> None:
 def _print_next(result: Fields) -> None:
     """Print two commands that continue from the result."""
     out, space = shlex.quote(result["out"]), result["tables"][0]["space"]
-    use = f"search {space} --proxy {out}" if space else f"export {out} --to python"
+    has_networks = space not in (None, NO_SPACE)
+    use = f"search {space} --proxy {out}" if has_networks else f"export {out} --to python"
     output.say(f"next: lpzero report {out}")
     output.say(f"      lpzero {use}")
 

@@ -245,7 +245,7 @@ def keep_freed_memory() -> None:
 
     By itself it gives arrays of a megabyte back to the system when they are freed, and the next one
     costs page faults, millions of them for all products of two terms. Dask starts its workers with
-    MALLOC_TRIM_THRESHOLD_=65536, with which they take three times as long (experiments/cluster).
+    MALLOC_TRIM_THRESHOLD_=65536, with which they take three times as long (experiments/benchmarks).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -239,7 +239,7 @@ def rare_collections() -> Iterator[None]:
     """A context in which cyclic garbage is looked for less often.
 
     Campaigns and journals keep every record and make next to no cycles, so looking for them takes
-    longer the more records there are (experiments/growth).
+    longer the more records there are (experiments/benchmarks).
     """
     usual = gc.get_threshold()
     gc.set_threshold(max(usual[0], _YOUNG_OBJECTS) if usual[0] else 0, *usual[1:])

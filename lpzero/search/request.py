@@ -1,7 +1,7 @@
 """The request of a search, everything that determines its result, and what it has by default.
 
 The default proxies are those that rank best on the tables of each family (docs/engine-proxies.md,
-experiments/vision, experiments/recurrent); a space of another family gets the first that applies.
+experiments/rankings, experiments/recurrent); a space of another family gets the first that applies.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from experiments.pages import Block
 from lpzero.judgement import counters
 from lpzero.proxies import registry
 from spaces.tables import names as table_names
-from tests.experiments.markdown import Block
 from tests.experiments.quotations import agree
 
 _FIGURE = re.compile(r"(?:`?([a-z][\w+-]*)`? )?([-−+]?\d+\.\d+)(?![\d%])(.*)")
@@ -56,6 +56,7 @@ _OF_A_TABLE = {
     "chains of one": r"[Cc]hains of one",
     "test rows": r"[Tt]est rho|test rows|unseen",
 }
+_NUMBERED = re.compile(r"\b(Table|Figure)s? [\dIVX]")
 _PAPERS = re.compile(r"LPZero|ETAS|T-Razor|PreNAS|[Tt]raining-free")
 _COUNTED = re.compile(r"(\w+) (splits)|over (\w+) (seeds)|--(seeds) (\d+)")
 # Words of a label that say what is in the other facts, or nothing.
@@ -76,12 +77,18 @@ class Claim:
     setting: frozenset[str]
     figure: str
     page: str
+    section: str  # of a paper's page, which has one for each table or figure
     line: int
 
     @property
     def quantity(self) -> tuple[str, str, str, frozenset[str]]:
         """What must be equal for two figures to be comparable."""
         return self.table, self.label, self.measure, self.setting
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where two figures for one quantity must agree: the sections of all pages."""
+        return self.page, self.section
 
     def __str__(self) -> str:
         words = ", ".join([self.table, self.label, self.measure, *sorted(self.setting)])
@@ -90,11 +97,17 @@ class Claim:
 
 def claims(parts: list[Block]) -> Iterator[Claim]:
     """Every figure of a page's tables of which table and measure are known."""
-    opening = " ".join(p.text for p in parts if p.kind == "text" and len(p.headings) < 2)
     for part in parts:
         if part.kind != "table":
             continue
-        around = [part.caption, " ".join(part.headings[::-1]), opening]
+        above = [
+            other.text
+            for depth in range(len(part.headings) - 1, 0, -1)
+            for other in parts
+            if other.kind == "text" and other.headings == part.headings[:depth]
+        ]
+        section = next(filter(_NUMBERED.search, part.headings[1:]), "")
+        around = [part.caption, " ".join(part.headings[::-1]), " ".join(above)]
         head, *rows = part.cells
         for number, row in enumerate(rows, 2):
             n_labels = next((i for i, cell in enumerate(row) if i and _is_value(cell)), len(row))
@@ -102,23 +115,23 @@ def claims(parts: list[Block]) -> Iterator[Claim]:
             for place in range(n_labels, min(len(row), len(head))):
                 found = _claim(row[place], _column(head, place), label, around)
                 if found is not None:
-                    yield Claim(*found, page=part.page, line=part.line + number)
+                    yield Claim(*found, part.page, section, part.line + number)
 
 
 def contradictions(found: Iterable[Claim]) -> Iterator[tuple[Claim, Claim]]:
-    """Pairs on different pages for one quantity whose figures differ at their common precision."""
+    """Pairs of two places for one quantity whose figures differ at their common precision."""
     for group in repeated(found):
         for one, other in combinations(group, 2):
-            if one.page != other.page and not agree(one.figure, other.figure):
+            if one.place != other.place and not agree(one.figure, other.figure):
                 yield one, other
 
 
 def repeated(found: Iterable[Claim]) -> list[list[Claim]]:
-    """The quantities that more than one page gives."""
+    """The quantities that more than one section gives."""
     groups: dict[object, list[Claim]] = {}
     for claim in found:
         groups.setdefault(claim.quantity, []).append(claim)
-    return [group for group in groups.values() if len({claim.page for claim in group}) > 1]
+    return [group for group in groups.values() if len({claim.place for claim in group}) > 1]
 
 
 def _is_value(cell: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.cluster.model import BANDWIDTH, EMPTY_WORK, Timed, extrapolated, models
+from experiments.benchmarks.cluster_model import BANDWIDTH, EMPTY_WORK, Timed, extrapolated, models
 
 # 100 items of 2 seconds, 3 seconds before them; an item costs the driver 10 ms and the scheduler 5.
 EMPTY = Timed(EMPTY_WORK, 1, 500, 9.0, 5.0, 2.5, 1.0, 1.0, 10, 500)

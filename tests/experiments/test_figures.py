@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments import results
+from experiments.pages import Block, blocks, read
 from tests.experiments.figures import claims, contradictions, repeated
-from tests.experiments.markdown import Block, blocks, read
 from tests.experiments.quotations import (
     agree,
     names_a_page,
@@ -20,7 +21,7 @@ from tests.experiments.quotations import (
 
 ROOT = Path(__file__).parents[2]
 QUOTING = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-EXPERIMENTS = sorted(ROOT.glob("experiments/*/README.md"))
+EXPERIMENTS = sorted([*ROOT.glob("experiments/*/README.md"), *ROOT.glob("tests/*/README.md")])
 # Pairs of pages and a label whose figures may differ, each with its reason.
 MAY_DIFFER: dict[tuple[str, str, str], str] = {}
 # Figures that stand nowhere else, by page, each with its reason.
@@ -33,7 +34,7 @@ NAMES_NO_PAGE = {
     "docs/engine-proxies.md": (None, "the card of the engine's proxies, with figures of its own"),
     "docs/exports.md": (None, "sketches against whole tensors, by the command beside the figures"),
     "docs/search.md": ({"0.954"}, "pounds of CO2 per kWh, from the paper that is named"),
-    "docs/statistics.md": (None, "the table of experiments/capability, whose page refers to it"),
+    "docs/statistics.md": (None, "the table of experiments/benchmarks, whose page refers to it"),
     "docs/tables.md": ({"0.987", "0.956", "0.985"}, "ceilings that the shipped tables hold"),
 }
 
@@ -60,10 +61,16 @@ def test_no_two_pages_contradict_each_other() -> None:
     assert pairs.keys() == MAY_DIFFER.keys()
 
 
+def test_the_page_of_results_is_what_the_pages_say() -> None:
+    assert results.page() == _text(results.PAGE), "python -m experiments.results writes it"
+    assert _text(results.PAGE).count("](../experiments/") >= 100
+
+
 @pytest.mark.slow
 def test_every_quoted_figure_stands_on_the_page_it_is_quoted_from() -> None:
     assert sum(len(quoted(_parts(path), ROOT)) for path in QUOTING) >= 100
-    missing = [one for path in QUOTING for one in unfounded(_parts(path), _text, ROOT)]
+    pages = (*QUOTING, *EXPERIMENTS)
+    missing = [one for path in pages for one in unfounded(_parts(path), _text, ROOT)]
     missing = [one for one in missing if (one.page, one.figure) not in ON_NO_OTHER_PAGE]
     assert [str(one) for one in missing] == []
 
@@ -172,12 +179,12 @@ def test_a_figure_printed_by_another_paper_is_another_quantity() -> None:
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
-        ("- SNIP has 0.970 ([there](experiments/lpzero_table4/README.md)).", []),
-        ("- SNIP has 0.97, before 0.5 ([there](experiments/lpzero_table4/README.md)).", []),
-        ("- SNIP has 0.971 ([there](experiments/lpzero_table4/README.md)).", ["0.971"]),
-        ("- GraSP has −0.970 (`experiments/lpzero_table4`).", ["-0.970"]),
+        ("- SNIP has 0.970 ([there](experiments/lpzero/README.md)).", []),
+        ("- SNIP has 0.97, before 0.5 ([there](experiments/lpzero/README.md)).", []),
+        ("- SNIP has 0.971 ([there](experiments/lpzero/README.md)).", ["0.971"]),
+        ("- GraSP has −0.970 (`experiments/lpzero`).", ["-0.970"]),
         ("- Nothing is quoted: 0.971.", []),
-        ("As in `experiments/lpzero_table4`:\n\n| a | b |\n|---|---|\n| snip | 0.972 |", ["0.972"]),
+        ("As in `experiments/lpzero`:\n\n| a | b |\n|---|---|\n| snip | 0.972 |", ["0.972"]),
     ],
 )
 def test_a_quoted_figure_that_its_page_does_not_have_is_found(
@@ -190,13 +197,13 @@ def test_a_quoted_figure_that_its_page_does_not_have_is_found(
 @pytest.mark.parametrize(
     ("text", "loose"),
     [
-        ("SNIP has 0.970 ([there](../experiments/lpzero_table4/README.md)).", []),
+        ("SNIP has 0.970 ([there](../experiments/lpzero/README.md)).", []),
         (
             "SNIP has 0.970, DSS −0.971, in 0.12 s, 1.234 times, `--stable 0.998`.",
             ["0.970", "-0.971"],
         ),
         ("| a | b |\n|---|---|\n| snip | 0.972 |\n| dss | 0.9731 |", ["0.972"]),
-        ("By `experiments/vision`:\n\n| a | b |\n|---|---|\n| snip | 0.972 |", []),
+        ("By `experiments/rankings`:\n\n| a | b |\n|---|---|\n| snip | 0.972 |", []),
         ("> It is ahead by 0.004.", []),
         ("```\nsnip 0.970\n```", []),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.etas_gpt2.fronts import found_mapd, front, mapd
+from experiments.etas.fronts import found_mapd, front, mapd
 from lpzero.proxies import Measurements, get
 from spaces.tables import load
 

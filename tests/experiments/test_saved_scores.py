@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.lpzero_table4.saved import random_sets, row_sets, saved_scores
+from experiments.lpzero.table4_saved import random_sets, row_sets, saved_scores
 from spaces.errors import TableError
 
 IDS = [f"config_{i}_j{j}" for i in (0, 10, 1, 2, *range(3, 10), *range(11, 20)) for j in range(10)]

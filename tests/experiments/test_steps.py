@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.training_free.steps import by_steps, mixed_up, released, taken_apart
+from experiments.training_free.figure6 import by_steps, mixed_up, released, taken_apart
 from lpzero.errors import InputError
 
 COPIED = {0: 50.0, 50: 71.0, 150: 68.0, 500: 71.0}  # 50 has what belongs to 500

@@ -390,7 +390,7 @@ def test_a_place_that_cannot_be_written_is_not_blamed_on_the_server(
 
 def test_fetching_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LPZERO_DATA", raising=False)
-    with pytest.raises(TableError, match="no data root for flexibert: set LPZERO_DATA"):
+    with pytest.raises(TableError, match="no folder for flexibert: set LPZERO_DATA"):
         fetch("flexibert")
 
 

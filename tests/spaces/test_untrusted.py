@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.faults.hostile import MOST_MEGABYTES, MOST_SECONDS
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.shards import ShardFiles
@@ -37,6 +34,8 @@ from spaces.tables.readers import ReadOptions, read_yaml
 from spaces.tables.row_files import count_rows
 from spaces.tokenizer import Tokenizer
 from spaces.untrusted import UntrustedError
+from tests.faults.attempt import BUSY, attempt
+from tests.faults.hostile import MOST_MEGABYTES, MOST_SECONDS
 
 Read = Callable[[Path], Any]
 NUMBERS = ReadOptions("accuracy")
@@ -314,8 +313,6 @@ CORPUS = "from spaces.minibatch import Corpus\nread, more = Corpus.of, []"
 SEALED = "from lpzero.files import read_sealed as read\nmore = ['x']"
 TEXT = "from spaces.tokenizer import _encoded\nread, more = (lambda p: _encoded(str(p), {})), []"
 BUDGET = """
-import sys
-from pathlib import Path
 from spaces.errors import SpaceError
 from spaces.tables.readers import ReadOptions
 from lpzero.errors import LPZeroError
@@ -332,7 +329,7 @@ def used():
 {}
 before = used()
 try:
-    read(Path(sys.argv[1]), *more)
+    read(path, *more)
 except (SpaceError, LPZeroError) as error:
     print(error)
 print(*(after - first for after, first in zip(used(), before)))
@@ -373,10 +370,14 @@ def test_a_hostile_file_takes_little_time_and_memory(
         pytest.importorskip("tokenizers")
     path = tmp_path / name
     write(path)
-    words = [sys.executable, "-c", BUDGET.format(read), str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert not done.stderr
-    line, used = done.stdout.splitlines()
+
+    def measure(_: list[str]) -> int:
+        exec(BUDGET.format(read), {"path": path})  # noqa: S102
+        return 0
+
+    done = attempt([], tmp_path / "said", act=measure, limit=BUSY)
+    assert not done.err
+    line, used = done.out.splitlines()
     assert said in line
     seconds, megabytes = map(float, used.split())  # beyond the imports
     assert seconds < MOST_SECONDS

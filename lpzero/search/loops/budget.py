@@ -22,7 +22,6 @@ from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
 from lpzero.options import SHARE, Whole, option
 from lpzero.scores.features import Features, describe_quickly
-from lpzero.search.improvement import IMPROVEMENT, Candidates, choose, prior_of, values_of
 from lpzero.search.loops import Loop
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class Budget(Loop):
         return None
 
     def run(self, environment: Environment) -> Any:
+        from lpzero.search import improvement  # it needs scipy, which a help text does not
+
         n_wanted = max(self.samples, self.budget)
         archs = environment.sample(n_wanted)
         is_whole = len(archs) < n_wanted  # there are no more
@@ -66,7 +67,7 @@ class Budget(Loop):
         trained: list[int] = []
         while len(trained) < min(self.budget, len(archs)):
             n = min(self.at_once, self.budget - len(trained))
-            candidates = Candidates(rows, _prior(environment, archs, counted))
+            candidates = improvement.Candidates(rows, _prior(environment, archs, counted))
             chosen: list[int] = []
             for place in range(len(trained), min(len(trained) + n, self.starts)):
                 index, reason = candidates.start(place, trained + chosen, environment.rng)
@@ -74,8 +75,8 @@ class Budget(Loop):
                 chosen.append(index)
             if not chosen:
                 targets = environment.values([archs[i] for i in trained])
-                chosen = choose(candidates, trained, targets, n)
-                why |= {archs[i]: IMPROVEMENT for i in chosen}
+                chosen = improvement.choose(candidates, trained, targets, n)
+                why |= {archs[i]: improvement.IMPROVEMENT for i in chosen}
             environment.observe([archs[i] for i in chosen], len(trained) + len(chosen))
             trained += chosen
             if self.starts <= len(trained) < self.budget and not is_whole:
@@ -103,7 +104,11 @@ def _counted(environment: Environment, archs: Sequence[Any]) -> FloatArray:
 
 def _prior(environment: Environment, archs: Sequence[Any], counted: FloatArray) -> FloatArray:
     """What is known of each architecture (n,) without training: by the proxy, or by counting."""
-    return values_of(environment.scores(archs)) if environment.is_guided else prior_of(counted)
+    from lpzero.search import improvement
+
+    if environment.is_guided:
+        return improvement.values_of(environment.scores(archs))
+    return improvement.prior_of(counted)
 
 
 LOOP = Budget

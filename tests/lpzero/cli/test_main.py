@@ -117,7 +117,7 @@ class CustomError(LPZeroError, RuntimeError):
         (click.BadParameter("odd"), "Invalid value: odd", 2),
         (FileNotFoundError(2, "No such file", "x.json"), "x.json: No such file", 2),
         (OSError(28, "No space left", "out"), "out: No space left", 1),
-        (MemoryError(), "not enough memory: give a smaller batch", 2),
+        (MemoryError(), "not enough memory: give a smaller --chunk, batch or model", 2),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory", 2),
         (RuntimeError("CUDA out of memory."), "not enough memory", 2),
         (OSError(12, "Cannot allocate memory"), "not enough memory", 2),

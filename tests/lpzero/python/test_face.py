@@ -16,6 +16,7 @@ import lpzero
 from lpzero.errors import InputError
 from lpzero.python.rows import Rows
 from spaces.tables import load
+from tests.lpzero.few_rows import few_rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "in-a-notebook.md"
 
@@ -26,7 +27,7 @@ def shown(tmp_path: Path) -> Iterator[dict[str, Any]]:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 5
     names: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, few_rows():
         patch.chdir(tmp_path)
         for block in blocks:
             exec(block, names)  # noqa: S102

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults.attempt import FailingCalls, Failure
 from lpzero.report import style
 from lpzero.runs import layout
+from tests.faults.attempt import FailingCalls, Failure
 from tests.lpzero.runs.test_links import Write, discover, rank, search
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
@@ -44,7 +44,7 @@ def test_after_any_failing_call_the_same_command_gives_the_same_files(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At four moments; `experiments.faults.run --failing` tries them all."""
+    """At four moments; `tests.faults.run --failing` tries them all."""
     monkeypatch.setattr(style, "encode", lambda figure, form: b"<svg></svg>")
     folder = tmp_path / "run"
     code, n_calls = calls_of(write, folder, Failure(0, errno.EIO, folder))

@@ -23,6 +23,7 @@ from lpzero.sketches.sketch import MAGIC, SketchError, SketchOptions, encode
 from lpzero.sketches.store import Store, listing, prune
 from lpzero.statistics import StatisticsError
 from spaces.flexibert import FlexiBertSpace
+from tests import forks
 
 ROOT = Path(__file__).parents[3]
 SPACE = spaces.get("nano-flexibert")
@@ -177,23 +178,24 @@ from lpzero.sketches.store import Store
 if __name__ == "__main__":
     space = spaces.get("nano-flexibert")
     archs = [space.sample(random.Random(seed)) for seed in range(10)]
-    build(space, archs, Builder(store=Store(Path(sys.argv[1])), workers=Workers(int(sys.argv[2]))))
+    build(space, archs, Builder(store=Store(Path(sys.argv[1])), workers=Workers(2)))
 """
 
 
-def fill(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", FILL, str(folder), str(jobs)]
+def fill(folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", FILL, str(folder)]
     return subprocess.Popen(command, cwd=ROOT, start_new_session=True)
 
 
 @pytest.mark.slow
 def test_two_processes_fill_one_store(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    other = fill(tmp_path, 1)
+    other = forks.start(build, SPACE, ARCHS, Builder(store=Store(tmp_path)))
     while not n_sketches(tmp_path):  # then both write
-        assert other.poll() is None
+        assert other.is_alive()
         time.sleep(0.005)
     build(SPACE, ARCHS[::-1], Builder(store=Store(tmp_path)))
-    assert other.wait(600) == 0
+    other.join()
+    assert other.exitcode == 0
     assert contents(tmp_path) == reference
 
 
@@ -201,7 +203,7 @@ def test_two_processes_fill_one_store(tmp_path: Path, reference: dict[str, bytes
 def test_killed_in_the_middle_and_started_again(
     tmp_path: Path, reference: dict[str, bytes]
 ) -> None:
-    first = fill(tmp_path, 2)
+    first = fill(tmp_path)
     while n_sketches(tmp_path) < 3:
         assert first.poll() is None, "finished before it could be killed"
         time.sleep(0.005)

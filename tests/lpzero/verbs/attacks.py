@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "report HONEST_CAMPAIGN --ranking TEXT --out NEW",
         "report RUN --transfer --beside HONEST_CAMPAIGN --data DATA --cache CACHE --out NEW",
     ),
-    "rules": ("rules",),
+    "rules": ("rules --unaries 1",),
     "score": (
         "score --hf HF --proxy snip",
         f"score {_HF} --proxy RUN",
@@ -123,8 +123,8 @@ LOOK_UP = {
 # Options of texts that are no files, or that the user writes as code of their own (`is_code`).
 NOT_FILES = {
     "within",
-    "arch", "columns", "dataset", "formula", "ids", "loops", "name", "off", "prune", "scheduler",
-    "start", "target", "task", "terms_from", "track", "words",
+    "arch", "columns", "dataset", "device", "formula", "ids", "loops", "name", "off", "prune",
+    "scheduler", "start", "target", "task", "terms_from", "track", "words",
 }  # fmt: skip
 # Folders and files that are written, not read, where no run is continued.
 WRITTEN = {("export", "out"), ("report", "out"), ("specialise", "out")}
@@ -181,7 +181,7 @@ def perform(folder: Path, audit: Audit) -> dict[str, Any]:
     plain = honest_files(folder / "files", honest)
     problems: dict[str, list[str]] = {}
     codes: dict[str, list[int]] = defaultdict(list)
-    reached: dict[str, int] = defaultdict(int)
+    reached: dict[str, bool] = defaultdict(bool)
     for verb, template in ((name, line) for name, lines in COMMANDS.items() for line in lines):
         act = run if verb != "dashboard" else lambda words: _browse(Path(words[1]))
         for words in _filled(template, hostile, plain, folder):
@@ -189,8 +189,9 @@ def perform(folder: Path, audit: Audit) -> dict[str, Any]:
             codes[verb].append(code)
             if seen:
                 problems[" ".join(words).replace(str(folder), "")] = seen
-            if verb in LOOK_UP and {"RUN", "TABLE"} & set(map(_kind, template.split())):
-                reached[verb] += _without_boundary(audit, act, words)
+            looks_up = {"RUN", "TABLE"} & set(map(_kind, template.split()))
+            if verb in LOOK_UP and looks_up and not reached[verb]:  # one that succeeds is enough
+                reached[verb] = _without_boundary(audit, act, words)
     return {"problems": problems, "codes": codes, "reached": reached}
 
 
