@@ -396,6 +396,10 @@ def _print_search(result: dict[str, Any]) -> None:
             trace.append({key: entry[key] for key in shown if key in entry})
         before = entry["best"]
     output.print_rows(trace, "table", "steps at which the best changes", of_any_size)
+    if "front" in result:
+        rows = [{**entry, "arch": json.dumps(entry["arch"])} for entry in result["front"]]
+        output.say()
+        output.print_rows(rows, "table", "the front of target against cost")
     error = f", cross-validated rmse {of['rmse']:.4g}, rho {of['rho']:.3f}" if "rmse" in of else ""
     source = f" of {of['table']}" if "table" in of else ""
     evaluated = f"{result['evaluations']:,} evaluated by {of['evaluator']}{source}{error}"
