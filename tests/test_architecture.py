@@ -71,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "export": _RUN | {"discover", "exhaust"},
     "proxies": _RUN | {"supernet", "export"},
     "hf": _BASE | {"statistics", "own"},
-    "search": _RUN | {"supernet", "proxies"},
+    "search": _RUN | {"supernet", "proxies", "discover"},
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search", "training"},
 }
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report"}

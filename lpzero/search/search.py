@@ -141,7 +141,10 @@ def run(
         except TimeUpError:
             is_over = True
             winner = environment.best_so_far(request.made_loop.by_proxy)
-        result = _result(request, environment, winner, is_over)
+        # A plug-in's loop may not be a `Loop`.
+        conclude = getattr(request.made_loop, "conclude", None)
+        concluded = {} if conclude is None else conclude(environment)
+        result = _result(request, environment, winner, is_over) | concluded
         result |= {} if confirmed is None else {"confirmed": confirmed}
         seconds = time.monotonic() - start
         if directory is not None:
