@@ -340,6 +340,7 @@ def search(
     starts: int | None = None,
     mutants: int | None = None,
     probability: float | None = None,
+    front: str | None = None,
     parents: int | None = None,
     chosen: int | None = None,
     iterations: int | None = None,
