@@ -220,7 +220,7 @@ def load(
         return Discovery.load(path)
     if run.result is None:
         raise InputError(f"{path} cannot be loaded: it has no result yet")
-    made: Rows | SearchResult | Exhausted
+    made: Rows[RankedRow] | SearchResult | Exhausted
     with report_unexpected_content(run.folder):
         if run.kind == "ranking":
             made = Rows(run.result["rows"], _RANKED)
