@@ -2,6 +2,7 @@
 FROM pytorch/pytorch:2.7.1-cuda12.8-cudnn9-runtime
 WORKDIR /opt/lpzero
 COPY pyproject.toml setup.cfg setup.py README.md LICENSE ./
+COPY docs docs
 COPY lpzero lpzero
 COPY primitives primitives
 COPY spaces spaces

@@ -2,8 +2,8 @@
 
     python .ci/dist.py
 
-They are built from a copy in which the links of the README are addresses of the documentation,
-because the page of a package index has no files beside it.
+They are built from a copy in which the README has no links to files and no pictures, because a
+package has no files beside it: the documentation is inside, and `lpzero --help` names its folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("lpzero", "primitives", "spaces")
-FILES = ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CITATION.cff")
+FILES = (
+    *("setup.cfg", "setup.py", "pyproject.toml", "MANIFEST.in"),
+    *("README.md", "LICENSE", "CITATION.cff"),
+)
 
 
 def main() -> None:
@@ -36,10 +39,11 @@ def main() -> None:
         for name in PACKAGES:
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / name, source / name, ignore=ignored)
+        shutil.copytree(ROOT / "docs", source / "docs", ignore=_all_but_pages)
         for name in FILES:
             shutil.copy(ROOT / name, source / name)
         readme = source / "README.md"
-        readme.write_text(absolute(readme.read_text(encoding="utf-8")), encoding="utf-8")
+        readme.write_text(without_files(readme.read_text(encoding="utf-8")), encoding="utf-8")
         for kind in ("build_wheel", "build_sdist"):
             code = f"from setuptools import build_meta; build_meta.{kind}({str(out)!r})"
             out.mkdir(exist_ok=True)
@@ -49,17 +53,14 @@ def main() -> None:
     check(out / f"lpzero-{VERSION}-py3-none-any.whl", out / f"lpzero-{VERSION}.tar.gz")
 
 
-def absolute(text: str) -> str:
-    """The README with addresses of the documentation in place of paths."""
-    from lpzero.version import DOCUMENTATION
+def _all_but_pages(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if not name.endswith(".md")]
 
-    def address(match: re.Match[str]) -> str:
-        mark, target = match.groups()
-        if not mark:
-            target = re.sub(r"\.md\b", ".html", target)
-        return f"{mark and '!'}{match[0].split('](')[0].lstrip('!')}]({DOCUMENTATION}/{target})"
 
-    return re.sub(r"(!?)\[[^\]]*\]\((?!https?:|#)([^)]+)\)", address, text)
+def without_files(text: str) -> str:
+    """The README without pictures and without links to files of the repository."""
+    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]+\)\n*", "", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]+\)", r"\1", text)
 
 
 def check(wheel: Path, sdist: Path) -> None:
@@ -71,11 +72,13 @@ def check(wheel: Path, sdist: Path) -> None:
     text = str(message.get_payload())
     assert not re.search(r"\]\((?!https?:|#)", text), "the description has a path"
     assert message["Author"] == "the LPZero engine developers"
+    assert "lpzero/docs/tutorial.md" in names, "the documentation is missing"
     assert "lpzero/spaces/data/nano-gpt2.json" in names, "the nano tables are missing"
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"lpzero"}
     with tarfile.open(sdist) as archive:
         members = archive.getnames()
-    assert any(name.endswith("/lpzero/version.py") for name in members)
+    for name in ("lpzero/version.py", "docs/tutorial.md"):
+        assert any(member.endswith(f"/{name}") for member in members), name
     for path in (wheel, sdist):
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1e6:.1f} MB")
 

@@ -74,7 +74,7 @@ def fetch(
         return Fetched(name, locate(entry, None), downloaded=False)
     root = data_root(data)
     if root is None:
-        raise TableError(f"no data root for {name}: set {DATA_VARIABLE} or give --data FOLDER")
+        raise TableError(f"no folder for {name}: set {DATA_VARIABLE} to one or give --data FOLDER")
     wanted = [Further(entry.path, entry.origin), *entry.further]
     missing = [part for part in wanted if not _is_installed(root / part.path, part.origin, force)]
     for part in missing:

@@ -1,9 +1,10 @@
 """The version of the engine, read by the build and written into everything it saves."""
 
+from os.path import abspath, dirname, isdir, join
+
 VERSION = "0.2.0"
-DOCUMENTATION = "https://lpzero.readthedocs.io/en/latest"
 
-
-def documentation(page: str) -> str:
-    """The address of a page of the documentation, such as campaigns."""
-    return f"{DOCUMENTATION}/docs/{page}.html"
+# The folder of the documentation's pages: in the package of a wheel, beside it in a clone. They are
+# published nowhere yet; `make docs` builds a site of them.
+_HERE = dirname(abspath(__file__))
+DOCUMENTATION = join(_HERE if isdir(join(_HERE, "docs")) else dirname(_HERE), "docs")

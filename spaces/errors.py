@@ -71,8 +71,8 @@ class UnknownNameError(SpaceError, KeyError):
     def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
         names = sorted(known)
         near = get_close_matches(given, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        super().__init__(f"unknown {kind} {given!r}{hint} (known: {', '.join(names)})")
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+        super().__init__(f"unknown {kind} {given!r}; {hint}")
 
     def __str__(self) -> str:
         # KeyError would print the repr of its message.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -17,8 +18,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A shell that runs tests in the background has them and their children ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# A busy machine must not fail a test.
-settings.register_profile("lpzero", deadline=None)
+# A busy machine must not fail a test. Every run draws other examples, so that a few are enough.
+settings.register_profile("lpzero", deadline=None, max_examples=30)
 settings.load_profile("lpzero")
 
 
@@ -43,6 +44,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the collector of garbage need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

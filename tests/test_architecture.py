@@ -29,7 +29,12 @@ SCRIPTS = sorted(
     for folder in ("experiments/*", *(f"tests/{tool}" for tool in sorted(TOOLS)))
     for path in ROOT.glob(f"{folder}/*.py")
 )
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/*/README.md")]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *ROOT.glob("experiments/README.md"),
+    *ROOT.glob("*/*/README.md"),
+]
 FORBIDDEN = {
     "primitives": {"spaces", "lpzero", "experiments", "tests"},
     "spaces": {"primitives", "lpzero", "experiments", "tests"},
@@ -66,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "export": _RUN | {"discover", "exhaust"},
     "proxies": _RUN | {"supernet", "export"},
     "hf": _BASE | {"statistics", "own"},
-    "search": _RUN | {"supernet", "proxies"},
+    "search": _RUN | {"supernet", "proxies", "discover"},
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search", "training"},
 }
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report"}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import lpzero
 from lpzero import proxies, verbs
 from lpzero.options import FORMER, options
-from lpzero.version import DOCUMENTATION, VERSION
+from lpzero.version import VERSION
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,16 +48,15 @@ def test_the_list_of_functions_has_what_import_offers(site: dict[str, Any]) -> N
 
 def test_every_page_is_in_the_side_bar(site: dict[str, Any]) -> None:
     listed = site["contents"]().splitlines()
-    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("*/*/README.md")):
+    paths = ("docs/**/*.md", "docs/examples/*.ipynb", "*/*/README.md")
+    for path in (path for pattern in paths for path in ROOT.glob(pattern)):
         assert path.relative_to(ROOT).with_suffix("").as_posix() in listed
 
 
-def test_the_description_of_a_package_has_addresses_in_place_of_paths() -> None:
-    absolute = runpy.run_path(str(ROOT / ".ci" / "dist.py"))["absolute"]
-    text = "![a](docs/a.svg) [b](docs/b.md#c) [d](https://e) `[f](g)`"
-    assert absolute(text.split(" `")[0]) == (
-        f"![a]({DOCUMENTATION}/docs/a.svg) [b]({DOCUMENTATION}/docs/b.html#c) [d](https://e)"
-    )
+def test_the_description_of_a_package_names_no_file() -> None:
+    without_files = runpy.run_path(str(ROOT / ".ci" / "dist.py"))["without_files"]
+    text = "![a\nb](docs/a.svg)\n\n[b](docs/b.md#c) [d](https://e) `f`"
+    assert without_files(text) == "b [d](https://e) `f`"
 
 
 def test_the_citation_is_of_this_version() -> None:
@@ -70,3 +71,14 @@ def test_a_release_has_at_most_800_words_under_four_headings() -> None:
         assert len(release.split()) <= 800
         headings = re.findall(r"^### (.*)$", release, re.M)
         assert set(headings) <= {"Added", "Changed", "Fixed", "Results"}
+
+
+def test_the_page_of_the_leaderboard_is_that_of_its_json(site: dict[str, Any]) -> None:
+    docs = ROOT / "docs"
+    board = json.loads((docs / "leaderboard.json").read_text(encoding="utf-8"))
+    schema = json.loads((docs / "leaderboard.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(board, schema)
+    assert len(board["cells"]) == sum(board["states"].values())
+    assert site["leaderboard_summary"]() in (docs / "leaderboard.md").read_text(encoding="utf-8")
+    of_every_table = site["leaderboard_page"]().splitlines()
+    assert sum(line.startswith("| `") for line in of_every_table) >= 15

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -202,7 +203,7 @@ def choose_stable(fitness: TableFitness, targets: FloatArray, train: Any, rows: 
 
 
 def summary(table: Table, rows: Sequence[Row]) -> Row:
-    """The table's medians, and wins, ties and losses of nested against each rival."""
+    """The table's medians, and wins, ties and losses of both against each rival."""
     line: Row = {"table": table.name, "rows": len(table), "networks": len(set(table.twins()))}
     line["splits"] = len(rows)
     for rule in ("nested", "predictor", *RIVALS):
@@ -213,12 +214,12 @@ def summary(table: Table, rows: Sequence[Row]) -> Row:
             median = np.median([within(row, errors) for row in rows])
             line[f"{errors:g} errors"] = round(float(median), 3)
     line["expected"] = round(float(np.median([row["expected"] for row in rows])), 3)
-    for rival in RIVALS:
-        if rows and rival in rows[0]:
-            gains = [row["nested"] - row[rival] for row in rows]
+    for rule, rival in itertools.product(("nested", "predictor"), RIVALS):
+        if rows and {rule, rival} <= rows[0].keys():
+            gains = [row[rule] - row[rival] for row in rows]
             wins = sum(gain >= TIE for gain in gains)
             losses = sum(gain <= -TIE for gain in gains)
-            line[f"against {rival}"] = f"{wins}, {len(gains) - wins - losses}, {losses}"
+            line[f"{rule} against {rival}"] = f"{wins}, {len(gains) - wins - losses}, {losses}"
     taken = [row["level"] for row in rows]
     counted = {level: taken.count(level) for level in dict.fromkeys(sorted(taken))}
     line["levels"] = ", ".join(f"{level} {n}" for level, n in counted.items())

@@ -3,9 +3,10 @@
 python -m experiments.engine_proxies.choose
 
 The rule of `lpzero discover TABLE TABLE ... --choose nested` (lpzero/discover/shared_levels.py) on
-all rows of three tables of decoders, and of these and three more, of which sizes alone are read.
-Every table is also left out in turn: what is found on the others, at the level that all tables
-choose and at the one that the others choose, is scored on it beside its counters.
+all rows of four tables of decoders, and of these and three more. Sizes alone are read; with
+--networks also what networks of the decoders give. Every table is also left out in turn: what is
+found on the others, at the level that all tables choose and at the one that the others choose, is
+scored on it beside its counters.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from lpzero.scores.products import Found
 from lpzero.scores.terms import TermLanguage, shared_term_tables
 from spaces.tables import Table, load
 
-DECODERS = ("gpt2-wt103", "openlm", "transformer-xl")
+DECODERS = ("gpt2-wt103", "openlm", "transformer-xl", "gpt2-lm1b-corei7-pareto")
 TABLES = {
     "engine-decoder": DECODERS,
     "engine-universal": (*DECODERS, "flexibert", "nano-gpt2", "nano-flexibert"),
 }
-READ_NETWORKS = ("engine-decoder",)
+READ_NETWORKS = ("engine-decoder",)  # with --networks
 COLUMNS = (
     "table left out", "formula", "ensemble", "predictor", "level chosen without it",
     "best counter", "best count of the others", "found without it",
@@ -84,16 +85,17 @@ class Tables:
 
 
 @click.command()
+@click.option("--networks", "reads_networks", is_flag=True, help="Levels of networks too.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/engine_proxies"))
 @jobs_option
 @cache_option
 @data_option
 @prints_measured
-def main(out: Path, jobs: int, cache: str | None, data: str | None) -> None:
+def main(reads_networks: bool, out: Path, jobs: int, cache: str | None, data: str | None) -> None:
     """Write the chosen formulas and print what holds on each table left out."""
     found: dict[str, Any] = {}
     for name, names in TABLES.items():
-        if name in READ_NETWORKS:
+        if reads_networks and name in READ_NETWORKS:
             given = networks(names, jobs, cache, data)
         else:
             given = sizes([load(table, data) for table in names])

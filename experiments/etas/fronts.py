@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lpzero.arrays import FloatArray, IntArray
-
-
-def front(quality: FloatArray, cost: FloatArray) -> IntArray:
-    """The non-dominated rows, cheapest first: quality (n,) is maximised, cost (n,) minimised."""
-    order = np.lexsort((-quality, cost))
-    kept, best = [], -np.inf
-    for row in order:
-        if quality[row] > best:
-            kept.append(row)
-            best = quality[row]
-    return np.array(kept, dtype=np.int64)
+from lpzero.arrays import FloatArray
+from lpzero.search.improvement import front
 
 
 def mapd(scores: FloatArray, perplexities: FloatArray, costs: FloatArray) -> float:

@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from experiments.etas.fronts import front, mapd
+from experiments.etas.fronts import mapd
 from experiments.measured import prints_measured
 from lpzero.cli.options import data_option
 from lpzero.cli.output import print_rows
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Measurements, find
+from lpzero.search.improvement import front
 from spaces.tables import load
 
 COSTS = ("latency", "memory")

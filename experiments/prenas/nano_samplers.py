@@ -18,6 +18,7 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.prenas.nano_trainings import SPACE, folder_of
+from experiments.student import interval
 from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows
 from lpzero.supernet.selection import SAMPLERS, usual_preferred
@@ -77,14 +78,6 @@ def main(out: Path, seeds: int, form: str) -> None:
 def _accuracies(folder: Path, archs: list[object]) -> list[float]:
     trained = open_supernet(folder)
     return [trained.measure(arch, "test").value for arch in archs]
-
-
-def interval(values: np.ndarray) -> str:
-    """The mean and its 95% interval by Student's t."""
-    from scipy.stats import t
-
-    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-    return f"{values.mean():+.3f} ({values.mean() - half:+.3f} to {values.mean() + half:+.3f})"
 
 
 if __name__ == "__main__":

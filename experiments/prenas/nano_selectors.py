@@ -18,8 +18,8 @@ import numpy as np
 
 import spaces
 from experiments.measured import prints_measured
-from experiments.prenas.nano_samplers import interval
 from experiments.prenas.nano_trainings import SPACE, STEPS, folder_of
+from experiments.student import interval
 from lpzero import files
 from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows

@@ -17,8 +17,8 @@ import torch
 
 import spaces
 from experiments.measured import prints_measured
-from experiments.prenas.nano_samplers import interval
 from experiments.prenas.nano_trainings import SPACE, folder_of
+from experiments.student import interval
 from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows
 from lpzero.statistics.isolation import single_thread

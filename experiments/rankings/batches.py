@@ -17,7 +17,6 @@ import click
 import numpy as np
 
 from experiments.measured import prints_measured
-from experiments.released_columns import every
 from experiments.reproduction import markdown
 from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement.correlation import spearman
@@ -113,7 +112,8 @@ def draw(rows: list[Row], title: str, path: Path) -> None:
 @prints_measured
 def main(**given: Any) -> None:
     """Print rho on every batch, and draw it."""
-    table = every(load(given["table"], given["data"]), given["step"])
+    table = load(given["table"], given["data"])
+    table = table.only(range(0, len(table), given["step"]))
     context = Context(workers=Workers(given["jobs"]), label=given["table"])
     rows = measure(table, context)
     columns = ["proxy", *(name_of(batch) for batch in settings()), "largest change"]

@@ -15,7 +15,7 @@ import click
 
 from lpzero.cli.screens import terminable
 from lpzero.verbs import commands
-from lpzero.version import VERSION
+from lpzero.version import DOCUMENTATION, VERSION
 
 # Set it to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
@@ -40,6 +40,9 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(commands().items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"\nDocumentation: {DOCUMENTATION}\n")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -184,7 +187,9 @@ def _one_line(message: Any) -> str:
 
 def _complain(line: str) -> None:
     if sys.stderr is not None:  # else print would write to stdout
-        print(line, file=sys.stderr)
+        from lpzero.cli.output import note
+
+        note(line)
 
 
 if __name__ == "__main__":

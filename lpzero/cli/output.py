@@ -61,7 +61,8 @@ def note(lines: str | Iterable[str]) -> None:
     """Write lines to stderr: progress and remarks, never results."""
     limit = columns() if sys.stderr.isatty() else None
     for line in [lines] if isinstance(lines, str) else lines:
-        click.echo(_wrapped(printable(line), limit), err=True)
+        # Not by click, which would write past a bar that is shown.
+        print(_wrapped(printable(line), limit), file=sys.stderr, flush=True)
 
 
 def _wrapped(text: str, limit: int | None, indent: str = "") -> str:
@@ -91,6 +92,8 @@ def print_rows(
     if title is not None:
         say(title)
     keys = list(dict.fromkeys(key for row in rows for key in row))
+    if width() is not None:  # a column without a value says nothing
+        keys = [key for key in keys if any(row.get(key) is not None for row in rows)]
     if not keys:
         return
     shown = [_Column(key, [row.get(key) for row in rows], key in significant) for key in keys]

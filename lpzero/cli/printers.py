@@ -12,9 +12,11 @@ from lpzero.cli import output
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.verbs import Outcome
 from lpzero.verbs.counters import judged_columns
+from spaces.tables.source import NO_SPACE
 
 _MUCH = 0.05  # in rho
 _MILLI = 1000
+_BEST_MEANS = 10
 Fields = Mapping[str, Any]
 
 
@@ -156,7 +158,8 @@ def _print_rivals(result: Fields) -> None:
 def _print_next(result: Fields) -> None:
     """Print two commands that continue from the result."""
     out, space = shlex.quote(result["out"]), result["tables"][0]["space"]
-    use = f"search {space} --proxy {out}" if space else f"export {out} --to python"
+    has_networks = space not in (None, NO_SPACE)
+    use = f"search {space} --proxy {out}" if has_networks else f"export {out} --to python"
     output.say(f"next: lpzero report {out}")
     output.say(f"      lpzero {use}")
 
@@ -365,6 +368,32 @@ def _figure(figure: dict[str, Any]) -> str:
     return f"tau {figure['tau']:.3f}" if figure["rho"] is None else f"{figure['rho']:.3f}"
 
 
+def show_leaderboard(outcome: Outcome, request: Any) -> None:
+    """Print the cells and the best proxy of each table, and the best mean ranks."""
+    from lpzero.proxies.leaderboard import FITTED
+
+    result, rows = outcome.result, []
+    proxies = {e["proxy"] for e in result["proxies"] if e["family"] != FITTED}
+    for entry in result["tables"]:
+        cells = [cell for cell in result["cells"] if cell["table"] == entry["name"]]
+        scored = [c for c in cells if c["n"] and not c["in_sample"] and c["proxy"] in proxies]
+        best = max(scored, key=lambda cell: cell["rho"], default=None)
+        row = {"table": entry["name"], "rows": entry["n"]}
+        row |= {s: sum(cell["state"] == s for cell in cells) for s in result["states"]}
+        row |= {"rho": None if best is None else best["rho"]}
+        rows.append(row | {"best": None if best is None else best["proxy"]})
+    output.print_rows(rows, "table", title="cells of each table, and its best proxy out of sample")
+    for means in result["mean_ranks"]:
+        title = (
+            f"\nmean ranks of {len(means['rows'])} proxies, {means['over']}: critical difference"
+            f" {means['critical_difference']:.1f}"
+        )
+        output.print_rows(means["rows"][:_BEST_MEANS], "table", title=title)
+    output.say()
+    output.say(f"page: {outcome.about['page']}")
+    output.say(f"JSON: {outcome.about['json']}")
+
+
 def show_search(outcome: Outcome, request: Any) -> None:
     """Print the best architecture, or the table of a comparison."""
     if request.compare:
@@ -377,6 +406,8 @@ def show_search(outcome: Outcome, request: Any) -> None:
 
 def _print_search(result: dict[str, Any]) -> None:
     """Print the best architecture, its size and cost, and the steps at which it changes."""
+    from lpzero.search.answers import sentences
+
     best = dict(result["best"])
     output.say(json.dumps(best.pop("arch")))
     output.say()
@@ -394,14 +425,18 @@ def _print_search(result: dict[str, Any]) -> None:
             trace.append({key: entry[key] for key in shown if key in entry})
         before = entry["best"]
     output.print_rows(trace, "table", "steps at which the best changes", of_any_size)
+    if "front" in result:
+        rows = [{**entry, "arch": json.dumps(entry["arch"])} for entry in result["front"]]
+        output.say()
+        output.print_rows(rows, "table", "the front of target against cost")
     error = f", cross-validated rmse {of['rmse']:.4g}, rho {of['rho']:.3f}" if "rmse" in of else ""
     source = f" of {of['table']}" if "table" in of else ""
     evaluated = f"{result['evaluations']:,} evaluated by {of['evaluator']}{source}{error}"
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
     output.say(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
-    for remark in result.get("remarks", ()):
-        output.say(remark)
+    for sentence in (*sentences(result), *result.get("remarks", ())):
+        output.say(sentence)
     if outside:
         output.say(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"

@@ -4,11 +4,12 @@
     levels, targets, rows         ->  SharedChoice: the level, and what it finds without each table
 
 The levels are those of one table (`levels`). Each is searched on all tables but one by the least
-regret: rho less the best rho that the table's own search of that level finds, lowest over the
-tables. Few tables cannot tell many products apart, so that of the twenty of the least regret the
-one that ranks most like all of them is taken. The mean rho on the tables left out compares the
-levels; the best counter of a table is the same for all of them, so that the regret against it would
-order them alike. Shapes: T terms, A architectures of a table, n of its train and valid rows.
+regret: rho less the best rho that the table's own search of that level finds, in standard errors (a
+table of 38 rows has larger ones than a table of 200), lowest over the tables. Few tables cannot
+tell many products apart, so that of the twenty of the least regret the one that ranks most like all
+of them is taken. The mean rho on the tables left out compares the levels; the best counter of a
+table is the same for all of them, so that the regret against it would order them alike. Shapes: T
+terms, A architectures of a table, n of its train and valid rows.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class SharedLevel:
         n: int,
     ) -> list[Found]:
         searched = [self.on[place].searched(targets[place], rows[place]) for place in places]
-        across = ONE_TABLE if len(searched) == 1 else Across("regret", [own[i] for i in places])
+        across = ONE_TABLE
+        if len(searched) > 1:
+            across = Across("regret", [own[i] for i in places], [len(rows[i]) for i in places])
         products = search_tables(searched, across, self.on[0].beam)
         best = list(islice(products, max(n, MEMBERS)))
         if best and len(searched) > 1 and self.on[0].most > 1:

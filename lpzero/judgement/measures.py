@@ -143,12 +143,17 @@ _MOST = 1 - 1e-9  # correlations are cut at this before Fisher's z, which is inf
 class Across:
     """How correlations (M, ...) become one number; larger is better.
 
-    `best` (M,) are the best correlations of each table's own search, which the regret needs.
+    `best` (M,) are the best correlations of each table's own search, which the regret needs. With
+    the tables' numbers of `rows` (M,) a regret is counted in standard errors, up to a factor: a
+    correlation of few rows says less.
     """
 
-    def __init__(self, name: str = "min", best: Sequence[float] = ()) -> None:
+    def __init__(
+        self, name: str = "min", best: Sequence[float] = (), rows: Sequence[int] = ()
+    ) -> None:
         assert name != "regret" or best, "the regret needs the best of each table"
         self.name, self._best = name, np.asarray(best, dtype=np.float64)
+        self._per_error = np.sqrt(np.asarray(rows or [1] * len(best), dtype=np.float64))
 
     def value(self, rhos: FloatArray) -> FloatArray:
         """The number (...) that stands for correlations (M, ...)."""
@@ -156,7 +161,8 @@ class Across:
             return np.asarray(rhos[0])
         if self.name == "regret":
             shape = (len(rhos),) + (1,) * (rhos.ndim - 1)
-            return np.asarray((rhos - self._best.reshape(shape)).min(axis=0))
+            regrets = (rhos - self._best.reshape(shape)) * self._per_error.reshape(shape)
+            return np.asarray(regrets.min(axis=0))
         if self.name == "fisher":
             z = np.arctanh(np.clip(rhos, -_MOST, _MOST))
             return np.asarray(np.tanh(z.mean(axis=0)))

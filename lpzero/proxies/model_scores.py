@@ -23,6 +23,7 @@ import numpy as np
 from torch import nn
 
 from lpzero.errors import InputError
+from lpzero.parallel import progress
 from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
@@ -308,9 +309,15 @@ def given_network(
 
 
 def score_networks(
-    networks: Mapping[str, Network], proxies: Sequence[AnyProxy], definitions: str = OURS
+    networks: Mapping[str, Network],
+    proxies: Sequence[AnyProxy],
+    definitions: str = OURS,
+    label: str | None = None,
 ) -> Scores:
-    """A row for each proxy and network; `definitions` of H, W and G are for formulas."""
+    """A row for each proxy and network; `definitions` of H, W and G are for formulas.
+
+    There is a bar if there is a label.
+    """
     if not networks:
         raise InputError("there is no model to score")
     given = GivenModels(networks)
@@ -322,12 +329,14 @@ def score_networks(
     measurements = GivenMeasurements(given)
     rows: dict[int, list[Scored]] = {}
     # First those that may read this pass, then those that differentiate something else, without it.
-    for is_last in (False, True):
-        for place, proxy in enumerate(asked):
-            if _differentiates_else(proxy) == is_last:
-                rows[place] = _rows(proxy, given, measurements, definitions)
-        for model in given.models.values():
-            model.network.kept.pop("passed", None)
+    with progress(label, len(asked)) as advance:
+        for is_last in (False, True):
+            for place, proxy in enumerate(asked):
+                if _differentiates_else(proxy) == is_last:
+                    rows[place] = _rows(proxy, given, measurements, definitions)
+                    advance()
+            for model in given.models.values():
+                model.network.kept.pop("passed", None)
     return Scores(tuple(row for place in sorted(rows) for row in rows[place]))
 
 

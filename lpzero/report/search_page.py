@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lpzero.report.chart import Chart
-from lpzero.report.figures import FOUND, SEARCHED, convergence
+from lpzero.report.figures import FOUND, SEARCHED, convergence, trained
 from lpzero.report.figures.convergence import search_curves
 from lpzero.report.formulas import shown
 from lpzero.report.markup import (
@@ -22,6 +22,7 @@ from lpzero.report.markup import (
     with_interval,
 )
 from lpzero.report.page import Content, Section, reproduction, versions
+from lpzero.search.answers import sentences
 from lpzero.search.comparison import ComparisonRun
 from lpzero.search.search_run import SearchRun
 from primitives.errors import PrimitiveError
@@ -37,7 +38,7 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = (), *others: Any) -> C
         f"{request['space']}: {request['loop']} search",
         [*run.remarks, *_of_the_loop(run)],
         [
-            Section(FOUND, "What did it find?", [_result(run)], "Result"),
+            Section(FOUND, "What did it find?", [_result(run), *_trainings(run)], "Result"),
             Section(
                 SEARCHED,
                 "How was it searched?",
@@ -62,8 +63,12 @@ def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Chart]:
     evaluator = run.result["evaluator"] if run.result is not None else {}
     counted = "architectures scored" if run.is_by_proxy else "architectures evaluated"
     what = f"score of {run.request['proxy']}" if run.is_by_proxy else str(evaluator["target"])
+    histories = convergence.arms([(_identity(entry), entry.history) for entry in runs])
+    for name, best in (run.result or {}).get("orders", {}).items():
+        rows = [{"evaluated": n, "fitness": value} for n, value in enumerate(best, 1)]
+        histories[f"without a search: {name}"] = [rows]
     data = convergence.convergence(
-        convergence.arms([(_identity(entry), entry.history) for entry in runs]),
+        histories,
         counted=counted,
         measured=f"best so far ({what})",
     )
@@ -95,8 +100,33 @@ def _result(run: SearchRun) -> Markup:
         "div",
         element("pre", element("code", arch), tabindex=0),
         pairs("The best architecture", values),
+        *(element("p", told) for told in sentences(run.result)),
         element("p", _how_known(run.result), class_="note"),
     )
+
+
+def _trainings(run: SearchRun) -> list[Markup | Chart]:
+    """Of a budget of trainings: cost against target, and what was trained and why."""
+    result = run.result or {}
+    trace = [entry for entry in result.get("trace", ()) if "why" in entry]
+    if not trace:
+        return []
+    cost = str(run.request["constants"].get("front") or "parameters")
+    drawn = trained.chart(trace, cost, str(result["evaluator"]["target"]))
+    rows: list[list[Child | Cell]] = [
+        [
+            number(entry["evaluations"]),
+            trained.REASONS[entry["why"]],
+            number(entry[cost]),
+            number(entry["target"]),
+            number(entry["best"]),
+            entry.get("failure") or json.dumps(entry["arch"]),
+        ]
+        for entry in trace
+    ]
+    header = ["training", "why", cost, "target", "best so far", "architecture, or how it failed"]
+    listed = table("What was trained, and why", [header], rows, sortable=True)
+    return [listed] if drawn is None else [drawn, listed]
 
 
 def _how_known(result: Mapping[str, Any]) -> str:

@@ -29,7 +29,6 @@ from lpzero.options import (
     option,
 )
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
-from lpzero.version import documentation
 from spaces.memory import VARIABLE
 from spaces.tables.source import DEPTH_WIDTH
 
@@ -256,7 +255,7 @@ class Where:
     scheduler: str | None = option(
         None,
         "The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);"
-        f" see {documentation('cluster')}.",
+        " see cluster.md of the documentation.",
         Text("ADDRESS"),
         is_local=True,
         panel=CLUSTER,
@@ -276,7 +275,7 @@ class Data:
 
     tables_folder: str | None = option(
         None,
-        "The data root: the folder of the released tables.",
+        "The folder of the released tables.",
         FOLDER,
         "--data",
         is_local=True,

@@ -148,13 +148,15 @@ def run(request: Request, screen: Screen) -> Outcome:
     if request.show_layout:
         layouts = {name: network.layout.to_json() for name, network in networks.items()}
         return Outcome(layouts if len(layouts) > 1 else next(iter(layouts.values())))
-    scores = score_networks(networks, proxies, request.definitions)
+    label = screen.label("proxies") if len(proxies) > 1 else None
+    scores = score_networks(networks, proxies, request.definitions, label)
     if not any(row.reason is None for row in scores):
         first = scores.rows[0]
         raise InputError(f"{first.proxy} cannot be scored: {first.reason}")
     if screen.is_brief:  # JSON has the reasons in its rows
-        for proxy, reason in scores.refused.items():
-            screen.say(f"not scored: {proxy}: {reason}")
+        for reason in dict.fromkeys(scores.refused.values()):
+            without = [proxy for proxy, why in scores.refused.items() if why == reason]
+            screen.say(f"not scored: {', '.join(without)}: {reason}")
     return Outcome(scores.to_json(), _table(scores))
 
 

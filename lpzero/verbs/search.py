@@ -287,7 +287,13 @@ def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator
             for number, arch in enumerate(archs, first):
                 bar.reach(number - 1, line.training(number, arch))
 
-        around = replace(around, show=lambda entry: bar.reach(entry[counted], line.text(entry)))
+        def say(text: str) -> None:
+            bar.reach(0, asked.loop)  # what is told first is that the surrogate is fitted
+            screen.say(text)
+
+        around = replace(
+            around, say=say, show=lambda entry: bar.reach(entry[counted], line.text(entry))
+        )
         yield replace(around, begin=begin) if is_trained else around
 
 

@@ -18,7 +18,7 @@ EXAMPLES = (
 class Request:
     """List the tables: size, whether present, target, licence.
 
-    With `fetch NAME`, download and verify the table NAME into the data root.
+    With `fetch NAME`, download and verify the table NAME into the folder of --data.
     """
 
     words: tuple[str, ...] = argument("fetch NAME", ())

@@ -74,9 +74,14 @@ class Gpt2Space(ChoiceSpace[Gpt2Arch]):
         return (
             Choice("d_model", self.d_model, self.accepted_d_model),
             Columns("layers", self.n_layers, Gpt2Layer, of_layer, by_column=True),
-            Choice("d_embed", self.d_embed, (EMBED_LIKE_MODEL, *self.d_embed)),
+            Choice("d_embed", self.d_embed, self._accepted_embeddings),
             Choice("div_val", self.div_val),
         )
+
+    @property
+    def _accepted_embeddings(self) -> Sequence[int]:
+        """Those of `sample`, those of the released tables, and as wide as the model."""
+        return tuple(dict.fromkeys((EMBED_LIKE_MODEL, *self.d_embed, *Gpt2Space.d_embed)))
 
     def _inner_values(self, drawn: Mapping[str, Any]) -> Sequence[int]:
         return self.inner_choices(drawn["d_model"])

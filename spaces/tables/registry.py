@@ -181,7 +181,7 @@ def locate(entry: Source, root: Path | None) -> Path:
     """The path of the table; raises TableError with the fetch command if it is missing."""
     if not entry.is_shipped and root is None:
         raise TableError(
-            f"table {entry.name} needs a data root and none is set: set {DATA_VARIABLE} "
+            f"table {entry.name} is not included: set {DATA_VARIABLE} to a folder for tables "
             f"or give --data FOLDER, and {_remedy(entry, root)}"
         )
     path = entry.path if root is None else root / entry.path

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from experiments.pages import Block
 from lpzero.judgement import counters
 from lpzero.proxies import registry
 from spaces.tables import names as table_names
-from tests.experiments.markdown import Block
 from tests.experiments.quotations import agree
 
 _FIGURE = re.compile(r"(?:`?([a-z][\w+-]*)`? )?([-−+]?\d+\.\d+)(?![\d%])(.*)")

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.experiments.markdown import Block
+from experiments.pages import Block
 
 _LINK = re.compile(r"\]\(([^)#]+\.md)(?:#[\w-]*)?\)|\]\(([^)#]*experiments/\w+)/?\)")
-_FOLDER = re.compile(r"`(experiments/\w+)/?`")
+_FOLDER = re.compile(r"`(experiments/\w+)(?:/\w+\.py|/)?`")
 NUMBER = re.compile(r"(?<![\w.,/])[-−+]?\d+\.\d+(?![\w]|\.\d)")
 # No quotations: figures of an earlier version, code, sections, sizes of files and of spaces.
 _NOT_QUOTED = re.compile(
@@ -96,7 +96,8 @@ def _paths(text: str, page: Path, root: Path) -> tuple[Path, ...]:
     for to_page, to_folder in _LINK.findall(text):
         path = (page.parent / (to_page or f"{to_folder}/README.md")).resolve()
         # Pages of the documentation link each other for their words; the CHANGELOG for figures too.
-        if path.is_relative_to(root / "experiments") or page.name == "CHANGELOG.md":
+        is_source = path.is_relative_to(root / "experiments") or path == root / "docs/results.md"
+        if is_source or page.name == "CHANGELOG.md":
             found.append(path)
     return tuple(path for path in found if path.exists())
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments import results
+from experiments.pages import Block, blocks, read
 from tests.experiments.figures import claims, contradictions, repeated
-from tests.experiments.markdown import Block, blocks, read
 from tests.experiments.quotations import (
     agree,
     names_a_page,
@@ -32,6 +33,7 @@ NAMES_NO_PAGE = {
     "docs/campaigns.md": ({"0.998"}, THRESHOLDS),
     "docs/engine-proxies.md": (None, "the card of the engine's proxies, with figures of its own"),
     "docs/exports.md": (None, "sketches against whole tensors, by the command beside the figures"),
+    "docs/leaderboard.md": (None, "docs/leaderboard.json, by the command on the page"),
     "docs/search.md": ({"0.954"}, "pounds of CO2 per kWh, from the paper that is named"),
     "docs/statistics.md": (None, "the table of experiments/benchmarks, whose page refers to it"),
     "docs/tables.md": ({"0.987", "0.956", "0.985"}, "ceilings that the shipped tables hold"),
@@ -60,10 +62,16 @@ def test_no_two_pages_contradict_each_other() -> None:
     assert pairs.keys() == MAY_DIFFER.keys()
 
 
+def test_the_page_of_results_is_what_the_pages_say() -> None:
+    assert results.page() == _text(results.PAGE), "python -m experiments.results writes it"
+    assert _text(results.PAGE).count("](../experiments/") >= 100
+
+
 @pytest.mark.slow
 def test_every_quoted_figure_stands_on_the_page_it_is_quoted_from() -> None:
     assert sum(len(quoted(_parts(path), ROOT)) for path in QUOTING) >= 100
-    missing = [one for path in QUOTING for one in unfounded(_parts(path), _text, ROOT)]
+    pages = (*QUOTING, *EXPERIMENTS)
+    missing = [one for path in pages for one in unfounded(_parts(path), _text, ROOT)]
     missing = [one for one in missing if (one.page, one.figure) not in ON_NO_OTHER_PAGE]
     assert [str(one) for one in missing] == []
 

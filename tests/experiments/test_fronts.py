@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.etas.fronts import found_mapd, front, mapd
+from experiments.etas.fronts import found_mapd, mapd
 from lpzero.proxies import Measurements, get
+from lpzero.search.improvement import front
 from spaces.tables import load
 
 

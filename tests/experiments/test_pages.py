@@ -15,16 +15,12 @@ import pytest
 import torch
 
 from experiments.measured import measured, prints_measured
+from experiments.pages import MEASURED, Block, blocks, read
 from lpzero.cli.main import cli
 from lpzero.version import VERSION
-from tests.experiments.markdown import Block, blocks, read
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("experiments/*/README.md"), *ROOT.glob("tests/*/README.md")])
-_LINE = re.compile(
-    r"Measured (\d{4}-\d\d-\d\d) with lpzero (\d[\w.]*), torch (\d[\w.]*), NumPy (\d[\w.]*)"
-    r" by (`[^`]+`(?:(?:, | and )`[^`]+`)*)\."
-)
 _FIGURE = re.compile(r"[-−+]?\d+\.\d")  # at the start of a cell
 # Scripts that others read from: they make inputs and print no figure.
 INPUTS = {"benchmarks/dashboard_runs.py", "benchmarks/growth_campaign.py",
@@ -34,7 +30,9 @@ INPUTS = {"benchmarks/dashboard_runs.py", "benchmarks/growth_campaign.py",
 
 def uncovered(parts: list[Block]) -> list[str]:
     """Where tables have figures and neither their section nor one around it has the line."""
-    covered = {part.headings for part in parts if part.kind == "text" and _LINE.search(part.text)}
+    covered = {
+        part.headings for part in parts if part.kind == "text" and MEASURED.search(part.text)
+    }
     return [
         part.place
         for part in parts
@@ -47,7 +45,7 @@ def uncovered(parts: list[Block]) -> list[str]:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
 def test_a_page_says_when_its_figures_were_measured_and_how(path: Path) -> None:
     parts = read(path, ROOT)
-    lines = [match for part in parts for match in _LINE.finditer(part.text)]
+    lines = [match for part in parts for match in MEASURED.finditer(part.text)]
     assert uncovered(parts) == [], f"without the line, as here: {measured('COMMAND')}"
     for match in lines:
         date.fromisoformat(match[1])  # a real day, or an error
@@ -74,7 +72,9 @@ def _check(words: list[str], folder: Path) -> None:
 
 
 def test_most_pages_have_the_line() -> None:
-    named = {path.parent.name for path in PAGES if _LINE.search(" ".join(path.read_text().split()))}
+    named = {
+        path.parent.name for path in PAGES if MEASURED.search(" ".join(path.read_text().split()))
+    }
     assert len(named) >= len(PAGES) - 3  # pictures has no figures, others may not be measured yet
 
 
@@ -84,6 +84,15 @@ def test_a_table_outside_the_lines_section_is_found() -> None:
     page = f"# Title\n\n## One\n\n{line}\n\n{table}\n### Part\n\n{table}\n## Two\n\n{table}"
     assert uncovered(blocks(page, "page")) == ["page:19"]
     assert uncovered(blocks(f"# Title\n\n{line}\n\n{page[9:]}", "page")) == []
+
+
+def test_the_index_names_every_page_and_a_page_every_script() -> None:
+    index = (ROOT / "experiments" / "README.md").read_text(encoding="utf-8")
+    for path in PAGES:
+        assert f"{path.parent.name}/README.md)" in index, "a line of experiments/README.md"
+        text = path.read_text(encoding="utf-8")
+        scripts = [one for one in path.parent.glob("*.py") if "__main__" in one.read_text()]
+        assert [one.name for one in scripts if not re.search(rf"\b{one.stem}\b", text)] == []
 
 
 def test_every_script_that_prints_figures_prints_the_line() -> None:
@@ -97,7 +106,11 @@ def test_every_script_that_prints_figures_prints_the_line() -> None:
     silent = {
         f"{path.parent.name}/{path.name}"
         for path in scripts
-        if not re.search(r"^@prints_measured$|print\(measured\(\)\)", path.read_text(), re.M)
+        if not re.search(
+            r"^@prints_measured$|print\(measured\(\)\)|^main = released_command",
+            path.read_text(),
+            re.M,
+        )
     }
     assert silent == INPUTS
 
@@ -110,7 +123,7 @@ def test_the_line_has_the_date_the_versions_and_the_command(
     monkeypatch.setattr(main, "__spec__", type("Spec", (), {"name": "experiments.a.run"}))
     prints_measured(lambda form: print("a table"))(form="table")
     table, line = capsys.readouterr().out.splitlines()
-    found = _LINE.fullmatch(line)
+    found = MEASURED.fullmatch(line)
     assert table == "a table"
     assert found is not None
     torch_version = torch.__version__.partition("+")[0]
@@ -118,4 +131,4 @@ def test_the_line_has_the_date_the_versions_and_the_command(
     assert found[5] == "`python -m experiments.a.run --language '+ ends'`"
     assert (date.today() - date.fromisoformat(found[1])).days in (-1, 0, 1)
     prints_measured(lambda form: None)(form="json")
-    assert _LINE.fullmatch(capsys.readouterr().err.strip())
+    assert MEASURED.fullmatch(capsys.readouterr().err.strip())

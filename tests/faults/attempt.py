@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,10 @@ from typing import Any
 
 from lpzero import files
 from lpzero.cli.main import run
+from tests.forks import forget_workers
 
 HANGS_AFTER = 180.0  # seconds
+BUSY = 3600.0  # of a test, which only something that never ends may fail for its time
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,23 @@ class Attempt:
 
 
 def attempt(
-    arguments: Sequence[str], scratch: Path, fault: Kill | Failure | None = None
+    arguments: Sequence[str],
+    scratch: Path,
+    fault: Kill | Failure | None = None,
+    act: Callable[[list[str]], int] = run,
+    limit: float = HANGS_AFTER,
 ) -> Attempt:
-    """Run the command in a fork of this process, which has imported everything already."""
+    """Run the command in a fork of this process, which has imported everything already.
+
+    `act` gives the exit code; without it the arguments are a command of `lpzero`.
+    """
     scratch.mkdir(parents=True, exist_ok=True)
     out, err, steps = (scratch / name for name in ("out", "err", "steps"))
     start = time.monotonic()
     process = os.fork()
     if process == 0:
-        _child(arguments, out, err, steps, fault)
-    code, is_worker_killed = _wait(process, fault)
+        _child(act, arguments, out, err, steps, fault)
+    code, is_worker_killed = _wait(process, fault, limit)
     seconds = time.monotonic() - start
     texts = [path.read_text(errors="replace") if path.exists() else "" for path in (out, err)]
     n_steps = int(steps.read_text() or 0) if steps.exists() else 0
@@ -81,10 +91,10 @@ def attempt(
     return Attempt(code, texts[0], texts[1], seconds, n_steps, is_worker_killed)
 
 
-def _wait(process: int, fault: Kill | Failure | None) -> tuple[int | None, bool]:
+def _wait(process: int, fault: Kill | Failure | None, patience: float) -> tuple[int | None, bool]:
     """The exit code of the process, and whether a worker of it was killed."""
     kill = fault if isinstance(fault, Kill) and fault.seconds is not None else None
-    start, limit, is_killed = time.monotonic(), HANGS_AFTER, False
+    start, limit, is_killed = time.monotonic(), patience, False
     if kill is not None and kill.seconds is not None:
         limit = kill.seconds
     while True:
@@ -94,7 +104,7 @@ def _wait(process: int, fault: Kill | Failure | None) -> tuple[int | None, bool]
         if time.monotonic() - start >= limit:
             if kill is None or not kill.is_worker:
                 break
-            is_killed, kill, limit = _kill_worker(process), None, HANGS_AFTER
+            is_killed, kill, limit = _kill_worker(process), None, patience
         time.sleep(0.005)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)
@@ -114,7 +124,12 @@ def _kill_worker(process: int) -> bool:
 
 
 def _child(
-    arguments: Sequence[str], out: Path, err: Path, steps: Path, fault: Kill | Failure | None
+    act: Callable[[list[str]], int],
+    arguments: Sequence[str],
+    out: Path,
+    err: Path,
+    steps: Path,
+    fault: Kill | Failure | None,
 ) -> None:
     code = 99
     try:
@@ -126,11 +141,14 @@ def _child(
         written = os.open(steps, flags)
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.stderr = os.fdopen(2, "w", buffering=1)
+        forget_workers()
         count = FailingCalls(fault) if isinstance(fault, Failure) else _Steps(fault)
-        code = run(list(arguments))
+        code = act(list(arguments))
         sys.stdout.flush()
         sys.stderr.flush()
         os.write(written, str(count.n).encode())
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(code)
 

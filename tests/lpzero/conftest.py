@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from lpzero.discover import levels, record, table_fitness
+from lpzero.exhaust import record as exhaust_record
+from lpzero.judgement import table as judged_table
 from lpzero.report import page, style
 from lpzero.scores import branch_table, weighted_sums
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.products import Beam
 from lpzero.scores.tabulation import Tabulated
+from lpzero.search import comparison
 from lpzero.sketches.sketch import Sketch
+from primitives import space_size
 from tests.lpzero.report import headless_browser
 from tests.lpzero.report.headless_browser import Browser
 from tests.lpzero.small_campaign import discovery
@@ -71,16 +79,51 @@ def _tabulated_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _sized_once() -> Iterator[None]:
-    """Count the formulas of a language, which a campaign's page states, once in a process."""
+def _cached_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Sketches are kept in a folder of this run of the tests, which all of its processes share."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record, "measure", lru_cache(record.measure))
+        patch.setenv("LPZERO_CACHE", str(shared / "cache"))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _measured_once() -> Iterator[None]:
+    """What a page states of its run's language, and the judgement of equal scores on equal
+    rows, as those of the counters are, are computed once in a process."""
+    with pytest.MonkeyPatch.context() as patch:
+        measure = lru_cache(space_size.measure)
+        for module in (space_size, record, exhaust_record, sys.modules["lpzero.exhaust.report"]):
+            patch.setattr(module, "measure", measure)
+        for name in ("judge", "paired_difference"):
+            patch.setattr(judged_table, name, _once(getattr(judged_table, name)))
+        yield
+
+
+def _once(function: Callable[..., Any], most: int = 4000) -> Callable[..., Any]:
+    """The function of arrays, which answers from memory what it was asked before."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def answer(*given: Any) -> Any:
+        key = tuple(
+            (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
+            for value in given
+        )
+        if key not in known:
+            if len(known) >= most:
+                del known[next(iter(known))]
+            known[key] = function(*given)
+        return known[key]
+
+    return answer
 
 
 @pytest.fixture(scope="session", autouse=True)
 def whole_search() -> Iterator[WholeSearch]:
     """Campaigns of this process search little, but for those run `with whole_search():`.
+
+    A comparison draws few networks to know how many are better.
 
     Folds are drawn once, the learning curve has one subset, beams and populations of sums are
     narrow: the searches of every level on every fold were most of a campaign's time. Worker
@@ -88,6 +131,7 @@ def whole_search() -> Iterator[WholeSearch]:
     """
     narrow = partial(Beam, width=8, exact=40)
     patched = [
+        (comparison, "N_REFERENCE", 200),
         (levels, "TWICE_BELOW", 0),
         (levels, "_SIZES", (20,)),
         (levels, "Beam", narrow),

@@ -1,13 +1,8 @@
-"""A small made-up table with random sketches, and campaigns on it that take a second.
-
-Run as a module (`python -m tests.lpzero.small_campaign FOLDER GENERATIONS [SECONDS]`) it runs or
-resumes the campaign of that folder, resting after each generation, for tests that kill it.
-"""
+"""A small made-up table with random sketches, and campaigns on it that take a second."""
 
 from __future__ import annotations
 
 import random
-import sys
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -52,7 +47,7 @@ def discovery(out: Path | str | None = None, **options: Any) -> Campaign:
     return Campaign(given, out=out, sketches=[sketches(len(t)) for t in given], **asked)
 
 
-if __name__ == "__main__":
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
+def run_or_resume(folder: Path, generations: int, seconds: float = 0.0) -> None:
+    """The campaign of that folder, resting after each generation, for tests that kill it."""
     rest = {"callbacks": [lambda progress: time.sleep(seconds)]}
-    discovery(sys.argv[1], resume=True, generations=int(sys.argv[2]), **rest).run()
+    discovery(folder, resume=True, generations=generations, **rest).run()

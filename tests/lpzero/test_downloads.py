@@ -126,7 +126,7 @@ def get(server: Server, tmp_path: Path, register: None) -> Callable[..., Fetched
     def run(name: str = "flexibert", **options: Any) -> Fetched:
         root = tmp_path / "root"
         return fetch(
-            name, root, files=server.address, archives=server.address, timeout=5.0, **options
+            name, root, files=server.address, archives=server.address, timeout=60.0, **options
         )
 
     return run
@@ -390,7 +390,7 @@ def test_a_place_that_cannot_be_written_is_not_blamed_on_the_server(
 
 def test_fetching_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LPZERO_DATA", raising=False)
-    with pytest.raises(TableError, match="no data root for flexibert: set LPZERO_DATA"):
+    with pytest.raises(TableError, match="no folder for flexibert: set LPZERO_DATA"):
         fetch("flexibert")
 
 

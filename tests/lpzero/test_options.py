@@ -35,7 +35,7 @@ from lpzero.options import (
 from lpzero.search.loops import LOOPS
 from lpzero.verbs.search import constants
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def values(kind: Any) -> st.SearchStrategy[Any]:

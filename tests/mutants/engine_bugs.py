@@ -262,8 +262,15 @@ BUGS = (
         ("running = np.maximum.accumulate(targets)[:n]", "running = np.array(targets)[:n]", "the latest instead of the best so far"),
         ("target >= threshold", "target > threshold", "a target at the threshold does not reach it"),
     ]),
-    Bugs("experiments/etas/fronts.py", ["tests/experiments/test_fronts.py"], [
+    Bugs("lpzero/search/improvement.py", ["tests/experiments/test_fronts.py", _T + "search/test_budget.py"], [
         ("np.lexsort((-quality, cost))", "np.lexsort((quality, cost))", "of equal cost the worse comes first"),
+        ("np.argsort(-self.costs", "np.argsort(self.costs", "the start of a front takes the bins from the cheapest"),
+        ("[1.0 + BEYOND]", "[1.0]", "the dearest candidate cannot improve the front"),
+        ("n_failed + rank_targets", "rank_targets", "failed trainings are no worse than others"),
+        ("values = np.append(values, expected[found[-1]])", "values = np.append(values, values.max())", "what is pending counts as the best"),
+    ]),
+    Bugs("lpzero/search/orders.py", [_T + "search/test_budget.py"], [
+        (">= 0.5 - 1e-9", ">= 0.6", "another quantile than the median"),
     ]),
     Bugs("lpzero/search/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
         ("predictions[part] = scale.inverse(fitted.predict([rows[i] for i in part]))", "predictions[part] = fitted.predict([rows[i] for i in part])", "held-out predictions stay on the fitted scale"),

@@ -58,6 +58,10 @@ class Loop:
         """The best architecture found."""
         raise NotImplementedError
 
+    def conclude(self, environment: Environment) -> dict[str, Any]:
+        """What the result says beside the best architecture, after `run` or when it was stopped."""
+        return {}
+
 
 def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
     """The n architectures with the largest values, largest first; ties keep their order."""

@@ -7,7 +7,8 @@
 
 The constants are those of a trial on tables (docs/search.md, experiments/budget); the process is in
 `lpzero.search.improvement`. With a proxy, its scores of all candidates take the place of the
-counters.
+counters. With `front`, a cost that is known without training, the result is the front of target
+against cost: the start takes the largest SEPT (or score) of one bin of costs after another.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lpzero.arrays import FloatArray
+from lpzero.errors import InputError
 from lpzero.judgement import counters
-from lpzero.options import SHARE, Whole, option
+from lpzero.options import SHARE, OneOf, Whole, option
 from lpzero.scores.features import Features, describe_quickly
+from lpzero.search.constraints import LATENCY
+from lpzero.search.evaluators import LookUp, is_training
 from lpzero.search.loops import Loop
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
 
 _PARENTS = 3
+_PARAMETERS, _SEPT = "parameters", "sept"
+FRONTS = (_PARAMETERS, "flops", LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,11 @@ class Budget(Loop):
     starts: int = option(6, "The number of trainings before the model chooses", Whole(1))
     mutants: int = option(50, "The number of mutants of the best that become candidates", Whole(0))
     probability: float = option(0.3, "The probability that a field mutates", SHARE)
+    front: str | None = option(
+        None,
+        f"Trade the target against this cost, {', '.join(FRONTS)}: the result has the front",
+        OneOf("cost", FRONTS, is_optional=True),
+    )
 
     @property
     def last_step(self) -> int:
@@ -56,6 +67,11 @@ class Budget(Loop):
     def run(self, environment: Environment) -> Any:
         from lpzero.search import improvement  # it needs scipy, which a help text does not
 
+        if self.cost not in (*counters.quick(environment.space), LATENCY):
+            raise InputError(
+                f"{self.cost} of {environment.space.name} need a pass of every candidate; give"
+                f" lpzero.space the argument {self.cost}=, a function of the architecture"
+            )
         n_wanted = max(self.samples, self.budget)
         archs = environment.sample(n_wanted)
         is_whole = len(archs) < n_wanted  # there are no more
@@ -63,14 +79,22 @@ class Budget(Loop):
         features = Features.of(described)
         rows, counted = features(described), _counted(environment, archs)
         why: dict[Any, str] = {}
-        environment.about = lambda arch: {"why": why[arch]}
+        environment.about = lambda arch: {
+            "why": why[arch],
+            self.cost: _cost(environment, arch, self.cost),
+        }
         trained: list[int] = []
         while len(trained) < min(self.budget, len(archs)):
             n = min(self.at_once, self.budget - len(trained))
-            candidates = improvement.Candidates(rows, _prior(environment, archs, counted))
+            prior = _prior(environment, archs, counted)
+            costs = self._costs(environment, archs)
+            candidates = improvement.Candidates(rows, prior, costs)
+            first = improvement.Candidates(rows, self._start_by(environment, archs, prior), costs)
             chosen: list[int] = []
             for place in range(len(trained), min(len(trained) + n, self.starts)):
-                index, reason = candidates.start(place, trained + chosen, environment.rng)
+                index, reason = first.start(
+                    place, trained + chosen, environment.rng, -(-self.starts // 2)
+                )
                 why[archs[index]] = reason
                 chosen.append(index)
             if not chosen:
@@ -86,11 +110,66 @@ class Budget(Loop):
                 counted = np.concatenate([counted, _counted(environment, new)], axis=1)
         return environment.best_observed()[0]
 
+    @property
+    def cost(self) -> str:
+        """The cost that the trace has beside the target."""
+        return self.front or _PARAMETERS
+
+    def conclude(self, environment: Environment) -> dict[str, Any]:
+        """The front, what other orders would have found in a table, what explains the targets."""
+        known = [arch for arch in environment.observed if environment.target(arch) is not None]
+        found: dict[str, Any] = {}
+        if self.front is not None:
+            found["front"] = [
+                {"arch": environment.space.to_json(arch), self.front: cost, "target": target}
+                for arch, cost, target in self._members(environment)
+            ]
+        from lpzero.search.explanation import explanation, sentence
+        from lpzero.search.orders import orders
+
+        evaluator = environment.evaluator
+        if isinstance(evaluator, LookUp) and environment.sampler.pool:
+            found["orders"] = orders(evaluator, environment.sampler.pool, len(known))
+        if evaluator is not None and is_training(evaluator.name):
+            targets = environment.values(known)
+            found["explanation"] = explanation(environment.space, known, targets)
+            if found["explanation"]:
+                environment.remark(sentence(found["explanation"]))
+        return {name: value for name, value in found.items() if value}
+
+    def _costs(self, environment: Environment, archs: Sequence[Any]) -> FloatArray | None:
+        """The logarithms (n,) of the cost that is traded, if one is."""
+        if self.front is None:
+            return None
+        return np.log([max(1e-9, _cost(environment, arch, self.front)) for arch in archs])
+
+    def _start_by(
+        self, environment: Environment, archs: Sequence[Any], prior: FloatArray
+    ) -> FloatArray:
+        """What the start takes the largest of (n,): the prior; SEPT where costs are equal."""
+        space = environment.space
+        if self.front is None or environment.is_guided or _SEPT not in counters.quick(space):
+            return prior
+        return np.array([counters.sept(space, arch) for arch in archs])
+
+    def _members(self, environment: Environment) -> list[tuple[Any, float, float]]:
+        """The front of what is trained: architecture, cost and target, the cheapest first."""
+        from lpzero.search.improvement import front
+
+        known = [arch for arch in environment.observed if environment.target(arch) is not None]
+        targets = environment.values(known)
+        costs = np.array([_cost(environment, arch, self.cost) for arch in known])
+        return [
+            (known[row], float(costs[row]), float(targets[row])) for row in front(targets, costs)
+        ]
+
     def _neighbours(self, environment: Environment, archs: Sequence[Any]) -> list[Any]:
         """Mutants of the best that are no candidates yet; a table's rows are drawn at once."""
         if not self.mutants or environment.sampler.pool is not None:
             return []
         parents = environment.best_observed(_PARENTS)
+        if self.front is not None:
+            parents = [arch for arch, _, _ in self._members(environment)] or parents
         return environment.mutants(parents, self.mutants, self.probability, set(archs))
 
 
@@ -109,6 +188,12 @@ def _prior(environment: Environment, archs: Sequence[Any], counted: FloatArray) 
     if environment.is_guided:
         return improvement.values_of(environment.scores(archs))
     return improvement.prior_of(counted)
+
+
+def _cost(environment: Environment, arch: Any, name: str) -> float:
+    if name == LATENCY:
+        return environment.sampler.clock(arch)
+    return counters.get(name)(environment.space, arch)
 
 
 LOOP = Budget

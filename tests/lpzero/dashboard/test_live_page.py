@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import forks
+from tests.lpzero.small_campaign import run_or_resume
 
 pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not installed")
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
@@ -33,10 +33,8 @@ GENERATION = (
 STATE = "document.querySelector('.tiles .state').textContent"
 
 
-def start(folder: Path, generations: int) -> subprocess.Popen[bytes]:
-    words = [str(folder), str(generations), "0.1"]  # it rests, so that the page has a core
-    command = [sys.executable, "-m", "tests.lpzero.small_campaign", *words]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+def start(folder: Path, generations: int) -> BaseProcess:
+    return forks.start(run_or_resume, folder, generations, 0.1)  # so that the page has a core
 
 
 def wait(is_so: Callable[[], Any], seconds: float = 600) -> None:
@@ -75,8 +73,8 @@ def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_pat
                 wait(lambda least=written: latest(folder) > least)
             wait(lambda: tab.run("document.querySelector('#figure-convergence .plot .main-svg')"
                                  " !== null"))  # fmt: skip
-            os.kill(working.pid, signal.SIGKILL)
-            working.wait()
+            working.kill()
+            working.join()
             wait(lambda: tab.run(STATE) == "stopped")
             stopped = tab.run(GENERATION)
             assert served.runs()["watched"]["state"] == "stopped"
@@ -89,7 +87,7 @@ def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_pat
             tab.close()
     finally:
         working.kill()
-        working.wait()
+        working.join()
 
 
 def test_a_hostile_run_runs_nothing_in_the_page(

@@ -8,8 +8,6 @@ import random
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +25,9 @@ from lpzero.runs.directory import locked
 from lpzero.runs.journal import Journal
 from primitives.parser import parse
 from spaces.tables.splits import Split
+from tests import forks
 from tests.lpzero.sealed_runs import rewrite_journal
-from tests.lpzero.small_campaign import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, run_or_resume, sketches, table
 
 COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
             layout.CONFIG, layout.RESULT, layout.SCORES)  # fmt: skip
@@ -124,18 +123,18 @@ def test_killed_at_four_moments_it_ends_as_if_it_had_not_been(
 
 @pytest.mark.slow
 def test_kill_minus_nine_really(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.lpzero.small_campaign"]
     out, other = tmp_path / "killed", tmp_path / "whole"
-    process = subprocess.Popen([*command, str(out), "300"])
+    process = forks.start(run_or_resume, out, 300)
     deadline = time.monotonic() + 600
     while _size(out) < 4000 and time.monotonic() < deadline:
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     n_lines = len((out / layout.JOURNAL).read_bytes().splitlines())
     generations = 1 + max(line["generation"] for line in lines_of_whole(out))
     for folder_ in (out, other):
-        subprocess.run([*command, str(folder_), str(generations)], check=True)
+        run_or_resume(folder_, generations)
     assert len(lines(out)) >= n_lines - 1
     assert_equal_but_config(out, other)
 

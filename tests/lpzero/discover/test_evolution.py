@@ -343,7 +343,7 @@ def test_a_small_space_is_exhausted_and_the_search_ends() -> None:
 
 @pytest.mark.slow
 @given(st.integers(0, 10**9), st.integers(0, 4), st.integers(0, 3))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> None:
     asked = {"unaries": unaries, "depth": depth, "statistics": tuple("AJWG")}
     language = Language(preset("default", **asked, **TERM))

@@ -87,7 +87,7 @@ def assert_equal(out: Path, whole: Path) -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(2, 4), st.integers(0, 2), st.integers(0, 2))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_draws_are_live_and_inside(seed: int, terms: int, unaries: int, depth: int) -> None:
     asked = preset("default", terms=terms, unaries=unaries, depth=depth, same_statistic=True)
     language = Language(asked)
@@ -101,7 +101,7 @@ def test_draws_are_live_and_inside(seed: int, terms: int, unaries: int, depth: i
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_variation_stays_inside_and_changes_something(seed: int) -> None:
     rng = random.Random(seed)
     first, second = inside(rng), inside(rng)
@@ -115,7 +115,7 @@ def test_variation_stays_inside_and_changes_something(seed: int) -> None:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_mutation_changes_one_factor(seed: int) -> None:
     rng = random.Random(seed)
     parent = inside(rng)

@@ -81,7 +81,9 @@ def test_the_counter_for_a_table_left_out_is_that_of_the_least_regret_on_the_oth
     others = [other for other in range(len(SIZES)) if other != place]
     own = np.abs(rhos).max(axis=1)
     regrets = {
-        (counter, sign): min(sign * rhos[other, counter] - own[other] for other in others)
+        (counter, sign): min(
+            len(rows[other]) ** 0.5 * (sign * rhos[other, counter] - own[other]) for other in others
+        )
         for counter, sign in product(range(2), (1, -1))
     }
     counter, sign = max(regrets, key=lambda of: regrets[of])

@@ -5,16 +5,19 @@ And a formula exported in any form, to be scored on them.
 
 from __future__ import annotations
 
+import random
 import types
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
+import spaces
 from lpzero.export import Exported, Provenance, Selection, export
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.values import Values
+from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.formula import Formula
 from primitives.naive import Block
@@ -89,3 +92,12 @@ def engine() -> Values:
     numbers = [m.values.ravel() for b in blocks(LIMIT) for name in STATISTICS for m in b[name]]
     sketch = Sketch({"blocks": shapes}, np.concatenate(numbers).astype(np.float32))
     return Values(branch_table([sketch]))
+
+
+@cache
+def sketched(name: str, loss: str = "auto") -> tuple[Any, Any, SketchOptions, Values]:
+    """The space, a small architecture of it, and the values of its sketch with these options."""
+    space = spaces.get(name)
+    arch = min((space.sample(random.Random(i)) for i in range(20)), key=space.parameters)
+    options = SketchOptions(limit=500, loss=loss, batch_seed=2)
+    return space, arch, options, Values(branch_table([build_sketch(space, arch, options)]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -14,17 +13,12 @@ import pytest
 import torch
 from torch import nn
 
-import spaces
 from lpzero.errors import InputError
-from lpzero.scores.branch_table import branch_table
-from lpzero.scores.values import Values
-from lpzero.sketches.builder import build_sketch
-from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import Rejected
 from primitives.parser import parse
 from primitives.properties import Interval, Monotone
 from primitives.registry import forget, unary
-from tests.lpzero.export.network_tensors import exported, module_of, tensors, written
+from tests.lpzero.export.network_tensors import exported, module_of, sketched, tensors, written
 
 BEST = "-mean(add(square(W), square(softmax(G))))"
 WITHOUT_NUMPY = """
@@ -113,10 +107,8 @@ ON_MODELS = (
     ],
 )
 def test_models_score_as_in_the_engine(name: str, loss: str, text: str) -> None:
-    space = spaces.get(name)
-    arch = space.sample(random.Random(4))
-    options = SketchOptions(limit=500, loss=loss, batch_seed=2)
-    expected = Values(branch_table([build_sketch(space, arch, options)])).score(parse(text))
+    space, arch, options, values = sketched(name, loss)
+    expected = values.score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}

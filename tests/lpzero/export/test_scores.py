@@ -18,17 +18,13 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.export import Selection, export, json_form, synthetic_networks
 from lpzero.export.synthetic_networks import TOLERANCE
-from lpzero.scores.branch_table import branch_table
-from lpzero.scores.values import Values
-from lpzero.sketches.builder import build_sketch
-from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError, Rejected
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.naive import score
 from primitives.outer import NUMBERS, OUTER
 from primitives.parser import parse
-from tests.lpzero.export.network_tensors import exported, module_of, written
+from tests.lpzero.export.network_tensors import exported, module_of, sketched, written
 from tests.random_formulas import random_score
 
 pytestmark = pytest.mark.slow
@@ -99,10 +95,8 @@ ON_MODELS = (
 def test_models_score_as_in_the_engine(name: str, text: str) -> None:
     if name == "nano-flexibert" and text not in ON_MODELS:
         pytest.skip("an encoder has no weights at its head, and not every layer has heads")
-    space = spaces.get(name)
-    arch = space.sample(random.Random(4))
-    options = SketchOptions(limit=500, batch_seed=2)
-    expected = Values(branch_table([build_sketch(space, arch, options)])).score(parse(text))
+    space, arch, options, values = sketched(name)
+    expected = values.score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}

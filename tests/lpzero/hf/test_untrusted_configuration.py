@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import random
+import resource
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,9 @@ import pytest
 from lpzero.cli.main import run
 from lpzero.errors import InputError
 from spaces import memory
-from spaces.errors import MemoryLimitError
+from spaces.errors import DeclarationError, MemoryLimitError
+from tests.faults.attempt import BUSY, attempt
+from tests.lpzero.hf import audited_builds
 from tests.lpzero.hf.families import FAMILIES
 
 pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
@@ -22,29 +28,22 @@ from huggingface_hub import constants
 
 from lpzero import hf
 from lpzero.hf.configuration import checked_fields, transformers_offline
+from lpzero.hf.spaces import make_space
 
-ROOT = Path(__file__).parents[3]
 GPT2, VIT, LLAMA = (FAMILIES[name] for name in ("gpt2", "vit", "llama"))
 MIXTRAL = {**LLAMA, "model_type": "mixtral"}
 
 
-def child(*words: str) -> Any:
-    """What a Python process prints, as JSON."""
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def printed(act: Callable[[list[str]], int], folder: Path) -> Any:
+    """What the function prints in a process of its own, as JSON."""
+    done = attempt([], folder / "said", act=act, limit=BUSY)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
 
 
 @pytest.mark.slow
-def test_no_type_of_model_asks_the_network_or_opens_other_files() -> None:
-    seen = child("-m", "tests.lpzero.hf.audited_builds", "50")
+def test_no_type_of_model_asks_the_network_or_opens_other_files(tmp_path: Path) -> None:
+    seen = printed(lambda _: audited_builds.main(50), tmp_path)
     assert seen["requests"] == []
     assert seen["opened"] == []
     assert seen["further lines"] == 0
@@ -166,41 +165,37 @@ HOSTILE_SPACES: list[dict[str, Any]] = [
     {"n_embd": {"from": 20_000, "to": 1_019_999}},
 ]
 
-MEASURED = """
-import json, random, resource, sys, time
-from functools import partial
-from lpzero import hf
-from lpzero.errors import InputError
-from lpzero.hf.spaces import make_space
-from spaces.errors import DeclarationError, MemoryLimitError
-from tests.lpzero.hf.families import FAMILIES
-from tests.lpzero.hf.test_untrusted_configuration import HOSTILE, HOSTILE_SPACES
-import transformers.models.distilbert.modeling_distilbert, transformers.models.swin.modeling_swin
-import transformers.models.mixtral.modeling_mixtral, transformers.models.gpt_neo
-def drawn(search):
+
+def drawn(search: dict[str, Any]) -> None:
     space = make_space("it", {"model_type": "gpt2", "search": search})
     space.sample(random.Random(0))
-for name in ("gpt2", "vit", "llama"):
-    hf.build(FAMILIES[name])
-rows = []
-tasks = [partial(hf.build, fields, 0, **batch) for fields, batch in HOSTILE]
-tasks += [partial(drawn, search) for search in HOSTILE_SPACES]
-for task in tasks:
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    try:
-        task()
-        line = ""
-    except (InputError, DeclarationError, MemoryLimitError) as error:
-        line = str(error)
-    seconds = time.process_time() - start
-    rows.append([line, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before])
-print(json.dumps(rows))
-"""
+
+
+def measure_hostile_sizes(_: list[str]) -> int:
+    """Prints what each is told, the seconds of the processor and the kilobytes that it took."""
+    for family in ("distilbert", "swin", "mixtral", "gpt_neo"):
+        import_module(f"transformers.models.{family}.modeling_{family}")
+    for name in ("gpt2", "vit", "llama"):
+        hf.build(FAMILIES[name])
+    rows = []
+    tasks: list[Callable[[], Any]] = [partial(hf.build, one, 0, **more) for one, more in HOSTILE]
+    tasks += [partial(drawn, search) for search in HOSTILE_SPACES]
+    for task in tasks:
+        before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        try:
+            task()
+            line = ""
+        except (InputError, DeclarationError, MemoryLimitError) as error:
+            line = str(error)
+        seconds = time.process_time() - start
+        rows.append([line, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before])
+    print(json.dumps(rows))
+    return 0
 
 
 @pytest.mark.slow
-def test_hostile_sizes_cost_little_and_are_one_line() -> None:
-    rows = child("-c", MEASURED)
+def test_hostile_sizes_cost_little_and_are_one_line(tmp_path: Path) -> None:
+    rows = printed(measure_hostile_sizes, tmp_path)
     given = [*HOSTILE, *HOSTILE_SPACES]
     for (line, seconds, kilobytes), one in zip(rows, given, strict=True):
         shown = str(one)[:200]

@@ -18,6 +18,12 @@ def test_the_regret_is_the_lowest_distance_to_each_tables_own_best() -> None:
     assert signs.tolist() == [1, -1, 1]  # the third loses 1.12 as it stands, 1.45 negated
 
 
+def test_a_regret_on_four_times_the_rows_counts_twice() -> None:
+    values, signs = Across("regret", [0.95, 0.72], rows=[100, 25]).signed(RHOS)
+    assert values.tolist() == pytest.approx([10 * (0.9 - 0.95), 10 * (0.2 - 0.95), 5 * -1.12])
+    assert signs.tolist() == [1, -1, 1]
+
+
 def test_fishers_z_is_averaged_and_read_as_a_correlation() -> None:
     values, signs = Across("fisher").signed(RHOS)
     by_hand = [math.tanh((math.atanh(a) + math.atanh(b)) / 2) for a, b in RHOS.T]

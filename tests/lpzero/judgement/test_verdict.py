@@ -102,7 +102,7 @@ def test_chance_stays_below_its_bound_in_95_percent_of_cases(sizes: tuple[int, .
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(len(sizes)), sizes)
     n = len(groups)
-    found = [within_spearman(*rng.random((2, n)), groups) for _ in range(1000)]
+    found = [within_spearman(*rng.random((2, n)), groups) for _ in range(400)]
     above = [abs(within.rho) > chance_within(n) for within in found if within is not None]
-    assert len(above) == 1000
-    assert np.mean(above) < 0.065  # 0.05, and what 1000 draws may miss it by
+    assert len(above) == 400
+    assert np.mean(above) < 0.075  # 0.05, and what 400 draws may miss it by

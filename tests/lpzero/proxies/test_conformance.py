@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.bignas import BigNasArch, BigNasSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.gpt2 import Gpt2Arch
+from spaces.minibatch import Minibatch
 from spaces.nlp_rnn import RnnSpace
 from spaces.openlm import OpenLmArch, OpenLmSpace
 from spaces.pit import PitArch, PitSpace
@@ -158,8 +159,13 @@ IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswi
 
 
 def archs(n: int) -> list[Any]:
+    """Small ones of unlike width and depth, the second of them wide."""
     space = spaces.get("nano-gpt2")
-    return [space.sample(random.Random(seed)) for seed in range(n)]
+    return [space.sample(random.Random(seed)) for seed in (22, 26, 36, 32)[:n]]
+
+
+# Of their networks, a part of the usual batch.
+context = partial(Context, batch=Minibatch(4, 16))
 
 
 def encoder(chunk: int | None = None) -> Network:
@@ -216,43 +222,21 @@ NETWORKS = {
 }
 
 
-@cache
-def shared_network(make: Any, chunk: int | None) -> Network:
-    """One network for all measures, which share its passes as they do in a ranking."""
-    return make(chunk=chunk)
+def measures_on(space: Any) -> dict[str, Measure]:
+    """Every measure of a proxy that applies to the space."""
+    applying = [get(name) for name in names() if get(name).applies_to(space)]
+    return {measure.name: measure for proxy in applying for measure in proxy.measures}
 
 
-# Every measure on every network that a proxy with it applies to.
-PAIRS = {
-    f"{measure.name}-{make.__name__}": (measure, make)
-    for make, space in NETWORKS.items()
-    for name in names()
-    if get(name).applies_to(space)
-    for measure in get(name).measures
-}
-
-
-def test_most_measures_are_tested_on_every_network() -> None:
-    for make in NETWORKS:
-        assert sum(pair[1] is make for pair in PAIRS.values()) > 0.8 * len(MEASURES)
-
-
-@pytest.mark.parametrize("name", names())
-def test_every_proxy_says_what_it_is(name: str) -> None:
-    proxy = get(name)
-    assert proxy.name == name == name.lower()
-    assert proxy.definition
-    assert isinstance(proxy.needs, Needs)
-    assert str(proxy.needs)
-    assert proxy.direction in (1, -1)
-
-
-@pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
-def test_splitting_the_batch_changes_rounding_only(measure: Measure, make: Any) -> None:
-    whole, split = (evaluate(measure, shared_network(make, chunk)) for chunk in (None, 2))
-    assert math.isfinite(whole.score)
-    assert split.score == pytest.approx(whole.score, rel=1e-8)
-    assert split.count == whole.count
+def test_every_proxy_says_what_it_is() -> None:
+    assert len(names()) > 50
+    for name in names():
+        proxy = get(name)
+        assert proxy.name == name == name.lower()
+        assert proxy.definition, name
+        assert isinstance(proxy.needs, Needs), name
+        assert str(proxy.needs), name
+        assert proxy.direction in (1, -1), name
 
 
 def snapshot(model: nn.Module) -> list[Any]:
@@ -265,21 +249,27 @@ def snapshot(model: nn.Module) -> list[Any]:
 
 
 @pytest.mark.parametrize("make", NETWORKS, ids=lambda make: make.__name__)
-def test_nothing_is_left_behind(make: Any) -> None:
-    """Of a network in training mode without gradients, whose passes the measures share."""
-    net = make()
+def test_splitting_the_batch_changes_rounding_only_and_nothing_is_left_behind(make: Any) -> None:
+    """In a network in training mode without gradients, whose passes the measures share."""
+    net, parts = make(), make(chunk=2)
     net.model.train()
     net.model.requires_grad_(False)
     before, state = snapshot(net.model), torch.get_rng_state()
-    for measure in (measure for measure, on in PAIRS.values() if on is make):
-        evaluate(measure, net)
-        assert snapshot(net.model) == before, measure.name
-        assert torch.equal(torch.get_rng_state(), state), measure.name
+    measures = measures_on(NETWORKS[make])
+    assert len(measures) > 0.8 * len(MEASURES)
+    for name, measure in measures.items():
+        whole = evaluate(measure, net)
+        assert snapshot(net.model) == before, name
+        assert torch.equal(torch.get_rng_state(), state), name
+        split = evaluate(measure, parts)
+        assert math.isfinite(whole.score), name
+        assert split.score == pytest.approx(whole.score, rel=1e-8), name
+        assert split.count == whole.count, name
 
 
 @pytest.fixture(scope="module")
 def measurements(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
-    made = Measurements(Context(folder=tmp_path_factory.mktemp("cache")))
+    made = Measurements(context(folder=tmp_path_factory.mktemp("cache")))
     made.records(spaces.get("nano-gpt2"), archs(4), list(MEASURES.values()))
     return made
 
@@ -316,41 +306,28 @@ def tiny_measurements(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
     """All measures of the pairs of tiny networks, from one network each."""
     made = Measurements(Context(folder=tmp_path_factory.mktemp("tiny")))
     for space, pair in TINY_PAIRS.items():
-        proxies = [get(name) for name in names() if get(name).applies_to(space)]
-        measures = {measure.name: measure for proxy in proxies for measure in proxy.measures}
-        made.records(space, pair, list(measures.values()))
+        made.records(space, pair, list(measures_on(space).values()))
     return made
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_proxy_scores_images(name: str, tiny_measurements: Measurements) -> None:
-    scores = get(name).score(TINY_VISION, TINY_PAIRS[TINY_VISION], tiny_measurements)
-    assert np.isfinite(scores).all()
+@pytest.mark.parametrize("space", TINY_PAIRS, ids=lambda space: space.name)
+def test_every_proxy_scores_what_it_applies_to(space: Any, tiny_measurements: Measurements) -> None:
+    """Images, blocks of unlike width and length, other decoders, recurrent cells."""
+    applying = {name for name in names() if get(name).applies_to(space)}
+    assert len(applying) > 0.7 * len(names())
+    assert space is not TINY_VISION or applying == set(names())
+    has_attention = all(space.attention_parameters(arch) for arch in TINY_PAIRS[space])
+    for name in applying:
+        scores = get(name).score(space, TINY_PAIRS[space], tiny_measurements)
+        divides = not has_attention and "attention-parameters" in columns_of(get(name))
+        assert divides or np.isfinite(scores).all(), name
 
 
-@pytest.mark.parametrize("name", [n for n in EVERYWHERE if get(n).applies_to(TINY_STAGES)])
-def test_every_proxy_scores_blocks_of_unlike_width_and_length(
-    name: str, tiny_measurements: Measurements
-) -> None:
-    scores = get(name).score(TINY_STAGES, TINY_PAIRS[TINY_STAGES], tiny_measurements)
-    assert np.isfinite(scores).all()
-
-
-@pytest.mark.parametrize("space", [TINY_GATES, TINY_SEGMENTS], ids=lambda space: space.name)
-@pytest.mark.parametrize("name", [n for n in EVERYWHERE if get(n).applies_to(TINY_GATES)])
-def test_every_proxy_scores_other_decoders(
-    name: str, space: Any, tiny_measurements: Measurements
-) -> None:
-    scores = get(name).score(space, TINY_PAIRS[space], tiny_measurements)
-    assert np.isfinite(scores).all()
-
-
-@pytest.mark.parametrize("name", [n for n in names() if get(n).applies_to(TINY_CELLS)])
-def test_every_proxy_that_needs_no_attention_scores_recurrent_cells(
-    name: str, tiny_measurements: Measurements
-) -> None:
-    scores = get(name).score(TINY_CELLS, TINY_PAIRS[TINY_CELLS], tiny_measurements)
-    assert np.isfinite(scores).all()
+def columns_of(proxy: Any) -> set[str]:
+    """The counters and proxies that a formula, or one of those combined, names."""
+    if isinstance(proxy, FormulaProxy):
+        return set(proxy.formula.columns)
+    return set().union(*(columns_of(part) for part in getattr(proxy, "parts", ())))
 
 
 def test_a_formula_that_reads_attention_does_not_apply_to_recurrent_cells() -> None:
@@ -366,7 +343,7 @@ def test_the_second_call_is_a_look_up(
     def fail(*_: Any) -> Any:
         raise AssertionError("a network was built")
 
-    fresh = Measurements(Context(folder=measurements.context.folder))
+    fresh = Measurements(context(folder=measurements.context.folder))
     monkeypatch.setattr(spaces.gpt2.Gpt2Space, "build", fail)
     space = spaces.get("nano-gpt2")
     for name in ("snip", "ntsr", "dss", "snip-normalised"):
@@ -377,7 +354,7 @@ def test_the_second_call_is_a_look_up(
 @pytest.mark.slow
 def test_two_jobs_give_the_same_as_one(measurements: Measurements, tmp_path: Path) -> None:
     space, measures = spaces.get("nano-gpt2"), [MEASURES["snip"], MEASURES["ntkt"]]
-    two = Measurements(Context(folder=tmp_path, workers=Workers(2)))
+    two = Measurements(context(folder=tmp_path, workers=Workers(2)))
     found, expected = (c.records(space, archs(4), measures) for c in (two, measurements))
     for name in ("snip", "ntkt"):
         assert [r.score for r in found[name]] == [r.score for r in expected[name]]
@@ -386,9 +363,9 @@ def test_two_jobs_give_the_same_as_one(measurements: Measurements, tmp_path: Pat
 def test_seeds_and_batches_make_other_values(tmp_path: Path, measurements: Measurements) -> None:
     space, first = spaces.get("nano-gpt2"), archs(1)
     base = get("snip").score(space, first, measurements)
-    other_weights = get("snip").score(space, first, Measurements(Context(seed=1, folder=tmp_path)))
+    other_weights = get("snip").score(space, first, Measurements(context(seed=1, folder=tmp_path)))
     other_batch = get("snip").score(
-        space, first, Measurements(Context(batch_seed=1, folder=tmp_path))
+        space, first, Measurements(context(batch_seed=1, folder=tmp_path))
     )
     assert len({float(base[0]), float(other_weights[0]), float(other_batch[0])}) == 3
 
@@ -398,14 +375,14 @@ def test_a_broken_file_is_made_again(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     space, first = spaces.get("nano-gpt2"), archs(2)
-    expected = get("snip").score(space, first, Measurements(Context(folder=tmp_path)))
+    expected = get("snip").score(space, first, Measurements(context(folder=tmp_path)))
     file, other = tmp_path.rglob("*.json")
     whole = file.read_text()
     digit = re.sub(r"(\d)(?=, \d)", lambda found: str(9 - int(found[1])), whole, count=1)
     assert digit != whole
     file.write_text({"cut": whole[:20], "digit": digit, "swapped": other.read_text()}[damage])
     np.testing.assert_array_equal(
-        get("snip").score(space, first, Measurements(Context(folder=tmp_path))), expected
+        get("snip").score(space, first, Measurements(context(folder=tmp_path))), expected
     )
     assert f"{file}: " in caplog.text
 
@@ -429,9 +406,9 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
 
     space, measure = spaces.get("nano-gpt2"), Measure("stops-once", stops_once)
     with pytest.raises(KeyboardInterrupt):
-        Measurements(Context(folder=tmp_path)).records(space, archs(4), [measure])
+        Measurements(context(folder=tmp_path)).records(space, archs(4), [measure])
     assert len(list(tmp_path.rglob("*.json"))) == 2
-    found = Measurements(Context(folder=tmp_path)).records(space, archs(4), [measure])["stops-once"]
+    found = Measurements(context(folder=tmp_path)).records(space, archs(4), [measure])["stops-once"]
     assert [r.score for r in found] == [space.depth(arch) for arch in archs(4)]
     assert len(seen) == 5  # two before, one interrupted, two after
     assert list(tmp_path.rglob(".*")) == []
@@ -448,7 +425,7 @@ def test_one_failing_architecture_has_no_score_and_the_others_do(
     space, some = spaces.get("nano-gpt2"), archs(4)
     measure = Measure("moody", fails_on_the_narrow)
     proxy = NetworkProxy("moody", measure)
-    scores = proxy.score(space, some, Measurements(Context(folder=tmp_path)))
+    scores = proxy.score(space, some, Measurements(context(folder=tmp_path)))
     wide = np.array([space.width(arch) >= 100 for arch in some])
     assert wide.any()
     assert not wide.all()
@@ -469,27 +446,30 @@ BY_BLOCK = [
 ]
 
 
-@pytest.mark.parametrize("name", BY_BLOCK)
-def test_a_proxy_has_blocks_if_all_its_measures_have(name: str, measurements: Measurements) -> None:
-    proxy: Any = get(name)
+def test_a_proxy_has_blocks_if_all_its_measures_have(measurements: Measurements) -> None:
     space, four = spaces.get("nano-gpt2"), archs(4)
-    blocks = [measurements.records(space, four, [m])[m.name][0].blocks for m in proxy.measures]
-    assert proxy.has_blocks == all(found is not None for found in blocks)
+    assert len(BY_BLOCK) > 40
+    for proxy in map(get, BY_BLOCK):
+        blocks = [measurements.records(space, four, [m])[m.name][0].blocks for m in proxy.measures]
+        assert proxy.has_blocks == all(found is not None for found in blocks), proxy.name
 
 
-@pytest.mark.parametrize("name", sorted(set(EVERYWHERE) - set(WITH_BLOCKS)))
-def test_blocks_of_a_proxy_without_them_are_refused(name: str, measurements: Measurements) -> None:
-    proxy: Any = get(name)
-    with pytest.raises(ValueError, match="block"):
-        proxy.block_scores(spaces.get("nano-gpt2"), archs(4), measurements)
+def test_blocks_of_a_proxy_without_them_are_refused(measurements: Measurements) -> None:
+    without = set(EVERYWHERE) - set(WITH_BLOCKS)
+    assert without
+    for name in without:
+        proxy: Any = get(name)
+        with pytest.raises(ValueError, match="block"):
+            proxy.block_scores(spaces.get("nano-gpt2"), archs(4), measurements)
 
 
-@pytest.mark.parametrize("name", WITH_BLOCKS)
-def test_every_block_has_a_value(name: str, measurements: Measurements) -> None:
-    proxy: Any = get(name)
+def test_every_block_has_a_value(measurements: Measurements) -> None:
     space, four = spaces.get("nano-gpt2"), archs(4)
-    blocks = proxy.block_scores(space, four, measurements)
-    assert [len(values) for values in blocks] == [space.depth(arch) for arch in four]
+    assert len(WITH_BLOCKS) > 20
+    for name in WITH_BLOCKS:
+        proxy: Any = get(name)
+        blocks = proxy.block_scores(space, four, measurements)
+        assert [len(values) for values in blocks] == [space.depth(arch) for arch in four], name
 
 
 @pytest.mark.parametrize("name", ADDING_UP)
@@ -568,7 +548,6 @@ class Encoder(nn.Module):
         return y
 
 
-@cache
 def plain_encoder() -> Network:
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -578,14 +557,15 @@ def plain_encoder() -> Network:
     return Network(model, tokens, lambda hidden, _: (hidden * cotangent).mean((1, 2)))
 
 
-@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
-def test_any_torch_transformer_can_be_scored(measure: Measure) -> None:
-    proxy = next(p for p in map(get, names()) if measure in p.measures)
-    if Needs.TAPS in proxy.needs:
-        pytest.skip("needs taps")
-    net = plain_encoder()
+def test_any_torch_transformer_can_be_scored() -> None:
+    net, scored = plain_encoder(), 0
     assert len(net.blocks) == 2
-    assert math.isfinite(evaluate(measure, net).score)
+    for name, measure in MEASURES.items():
+        proxy = next(p for p in map(get, names()) if measure in p.measures)
+        if Needs.TAPS not in proxy.needs:
+            assert math.isfinite(evaluate(measure, net).score), name
+            scored += 1
+    assert scored > 0.7 * len(MEASURES)
 
 
 def test_pooling_is_neither_attention_nor_feed_forward() -> None:
@@ -601,7 +581,7 @@ def test_pooling_is_neither_attention_nor_feed_forward() -> None:
 @pytest.mark.slow
 def test_dss_knows_weights_and_an_input_of_ones_alone(tmp_path: Path) -> None:
     space, four = spaces.get("nano-gpt2"), archs(4)
-    one, other = (Measurements(Context(batch_seed=seed, folder=tmp_path)) for seed in (0, 1))
+    one, other = (Measurements(context(batch_seed=seed, folder=tmp_path)) for seed in (0, 1))
     scores = get("dss").score(space, four, one)
     np.testing.assert_array_equal(scores, get("dss").score(space, four, other))
     assert not np.array_equal(

@@ -15,7 +15,7 @@ from lpzero.proxies.ranking import chosen_on
 from primitives.canonical import canonical
 from spaces.tables import load
 
-DECODERS = {"gpt2-wt103", "openlm", "transformer-xl"}
+DECODERS = {"gpt2-wt103", "openlm", "transformer-xl", "gpt2-lm1b-corei7-pareto"}
 NAMES = {
     "engine-encoder": {"flexibert"},
     "engine-decoder": DECODERS,
@@ -40,7 +40,7 @@ def test_a_formula_and_an_ensemble_that_it_leads(name: str) -> None:
         assert chosen_on(proxy, load("nano-gpt2")) == dict.fromkeys(NAMES[name])
 
 
-@pytest.mark.parametrize(("table", "rho"), [("gpt2-wt103", 0.9871), ("openlm", 0.9916)])
+@pytest.mark.parametrize(("table", "rho"), [("gpt2-wt103", 0.986), ("openlm", 0.9896)])
 def test_the_decoders_proxy_has_the_rho_it_was_chosen_with(
     table: str, rho: float, real_data: Path
 ) -> None:

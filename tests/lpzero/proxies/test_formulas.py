@@ -32,19 +32,20 @@ from lpzero.search.ledger import Ledger
 from lpzero.search.scorer import Scorer
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
+from spaces.minibatch import Minibatch
 from tests.lpzero.export.network_tensors import exported
 
 pytestmark = pytest.mark.slow
 
 SPACE = spaces.get("nano-gpt2")
-ARCHS = [SPACE.sample(random.Random(seed)) for seed in range(5)]
+ARCHS = [SPACE.sample(random.Random(seed)) for seed in (22, 2, 36, 32, 4)]  # small ones
 ENDS = "mul(embedding(fro(W)), inverse(sqrt(inner(l1(G)))), depth)"
 SIZES = "mul(sum(sqrt(params)), inverse(last(width)), depth)"
 
 
 @pytest.fixture
 def measurements(tmp_path: Path) -> Measurements:
-    return Measurements(Context(folder=tmp_path))
+    return Measurements(Context(folder=tmp_path, batch=Minibatch(4, 16)))
 
 
 def formula(text: str, name: str = "drawn", **options: Any) -> FormulaProxy:

@@ -63,7 +63,7 @@ def test_ntkt_is_the_probes_quadratic_form_of_every_outputs_gradient() -> None:
 @pytest.mark.parametrize("chunk", [None, 1])
 def test_the_trace_without_gradients_is_that_of_the_kernel(chunk: int | None) -> None:
     arch = Gpt2Arch(64, (2, 4, 2), (256, 320, 256), -1, 1)
-    model, tokens = spaces.NANO_GPT2.build(arch, 1).double(), spaces.NANO_GPT2.batch(0)
+    model, tokens = spaces.NANO_GPT2.build(arch, 1).double(), spaces.NANO_GPT2.batch(0)[:4, :24]
     net = Network(model, tokens, chunk=chunk)
     traced = net.tangent_trace
     assert "tangent" not in net.used  # the gradients were not formed
@@ -92,11 +92,11 @@ def test_ntkt_is_on_average_the_trace_over_every_output() -> None:
     exact = sum(float(J.square().sum()) for J in jacobians(model)) / TOKENS.shape[1] ** 2
     drawn = [
         value("ntkt", Network(model, TOKENS, next_token, layout=LAYOUT, seed=seed))
-        for seed in range(150)
+        for seed in range(60)
     ]
     error = np.std(drawn) / math.sqrt(len(drawn))
     assert abs(np.mean(drawn) - exact) < 4 * error
-    assert error < 0.1 * exact
+    assert error < 0.15 * exact
 
 
 def gradients_of_losses() -> Tensor:

@@ -33,7 +33,7 @@ def test_scores_are_those_of_rank(space_name: str, tmp_path: Path) -> None:
     space = spaces.get(space_name)
     arch = min((space.sample(random.Random(i)) for i in range(20)), key=space.parameters)
     # A chosen batch is that of every proxy, the released ones included.
-    context = Context(folder=tmp_path, batch=Minibatch(*space.batch_shape))
+    context = Context(folder=tmp_path, batch=Minibatch(3, space.batch_shape[1]))
     scores = lpzero.score(space.build(arch, 0), context.options.tokens(space), names())
     compared = set()
     for row in scores:
@@ -212,6 +212,7 @@ def test_importing_the_package_imports_neither_torch_nor_transformers() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
     code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

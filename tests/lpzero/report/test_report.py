@@ -25,7 +25,7 @@ from lpzero.judgement.measures import Measures
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import search_page, style, write
 from lpzero.report.chart import Line
-from lpzero.report.figures import convergence
+from lpzero.report.figures import convergence, trained
 from lpzero.report.figures import transfer as transferring
 from lpzero.report.markup import Markup, element
 from lpzero.report.page import content_of
@@ -434,7 +434,7 @@ def test_what_the_loop_remarked_is_on_the_page_of_a_search(searched: Path, tmp_p
     # So few architectures are within the bounds that a step finds no new one.
     bounds = Constraints({"parameters": (None, 20_000.0)})
     constants = {"population": 8, "mutations": 4, "crossovers": 4, "steps": 6, "shape_moves": 0.0}
-    asked = Request("nano-gpt2", "trazor", "snip", constants=constants, constraints=bounds)
+    asked = Request("nano-gpt2", "trazor", "sum(params)", constants=constants, constraints=bounds)
     outcome = run_search(asked, out=tmp_path / "trazor")
     (remark,) = outcome.result["remarks"]
     assert remark in read(write(open_run(tmp_path / "trazor")).page).text
@@ -442,6 +442,32 @@ def test_what_the_loop_remarked_is_on_the_page_of_a_search(searched: Path, tmp_p
     run = open_run(searched)
     assert isinstance(run, SearchRun)
     assert search_page.content(run).remarks == []
+
+
+def test_the_page_of_a_budget_says_what_was_trained_and_why(tmp_path: Path) -> None:
+    constants = {"budget": 8, "samples": 60, "front": "flops"}
+    asked = Request("nano-gpt2", "budget", evaluator="table", constants=constants)
+    result = run_search(asked, out=tmp_path / "budget").result
+    run = open_run(tmp_path / "budget")
+    assert isinstance(run, SearchRun)
+    charts = {chart.name: chart for chart in search_page.content(run).figures}
+    assert set(charts) == {"trained", "convergence"}
+    [panel] = charts["trained"].panels
+    assert (panel.x.title, panel.y.title) == ("flops", "minus validation loss")
+    *dots, edge = panel.series
+    assert sum(len(points.x) for points in dots) == 8
+    assert list(edge.y) == [entry["target"] for entry in result["front"]]
+    names = charts["convergence"].names
+    assert "without a search: random, the median" in names
+    text = read(write(run).page).text
+    for entry in result["trace"]:
+        assert json.dumps(entry["arch"]) in text
+    assert text.count("the largest expected improvement") >= 2
+    failed = [{**entry, "target": None, "failure": "no memory"} for entry in result["trace"]]
+    assert trained.chart(failed, "flops", "target") is None
+    drawn = trained.chart([*failed[:2], *result["trace"]], "flops", "target")
+    assert drawn is not None
+    assert "2 failed trainings are not drawn" in drawn.caption
 
 
 def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Path) -> None:

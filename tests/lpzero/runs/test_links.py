@@ -18,9 +18,10 @@ from lpzero.runs import layout
 from spaces.tables import split
 from tests.lpzero import small_campaign
 from tests.lpzero.column_file import write_csv
+from tests.lpzero.verbs.test_reproduce import FILES
 
 Write = Callable[[Path], int]
-_SEARCH = ["search", "nano-gpt2", "--proxy", "depth", "--quiet"]
+_SEARCH = ["search", "nano-gpt2", "--proxy", "depth", "--evaluator", "table", "--quiet"]
 _SUPERNET = ["train", "--supernet", "nano-autoformer", "--steps", "2", "--every", "1"]
 TRAINED = """
 import lpzero
@@ -49,9 +50,7 @@ def search(folder: Path) -> int:
 
 def compare(folder: Path) -> int:
     words = ["--compare", "--loop", "random", "--samples", "6", "--seeds", "2"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lpzero.search.comparison.N_REFERENCE", 100)
-        return resumed([*_SEARCH, *words], folder)
+    return resumed([*_SEARCH, *words], folder)
 
 
 def rank(folder: Path) -> int:
@@ -67,7 +66,8 @@ def train(folder: Path) -> int:
 
 
 def train_supernet(folder: Path) -> int:
-    words = [*_SUPERNET, "--batch", "4", "--images", "20", "--quiet"]
+    preferred = str(FILES["PREFERRED"](folder.parent))
+    words = [*_SUPERNET, "--batch", "4", "--images", "20", "--select", preferred, "--quiet"]
     return run([*words, "--out", str(folder)])
 
 

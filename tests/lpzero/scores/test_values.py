@@ -98,7 +98,7 @@ def test_every_pair_and_operation_equals_the_reference(space_name: str, operatio
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 10**9))
 def test_nested_trees_equal_the_reference(seed: int) -> None:
     rng = random.Random(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import shutil
@@ -17,12 +18,23 @@ from scipy.stats import t as student
 from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.proxies import Measurements
+from lpzero.scores.gaussian import Process
 from lpzero.search import Request, Resources, run
 from lpzero.search.confirmation import paired
 from lpzero.search.constraints import Constraints
 from lpzero.search.evaluators import TrainingError, remember_function
-from lpzero.search.improvement import Candidates, choose, expected_improvement, prior_of, values_of
+from lpzero.search.explanation import explanation, sentence
+from lpzero.search.improvement import (
+    FACTOR,
+    SLOPE,
+    Candidates,
+    choose,
+    expected_improvement,
+    prior_of,
+    values_of,
+)
 from lpzero.search.loops.budget import Budget
+from lpzero.search.orders import median_of_best
 from lpzero.search.scorer import NoProxy
 from tests.lpzero.search.landscapes import SPACE, BlockProxy, Landscape, environment, height
 
@@ -82,7 +94,7 @@ def test_a_step_is_that_of_the_specification(seed: int) -> None:
     chosen, expected = naive_step(given.features, given.prior, trained, targets)
     assert choose(given, trained, targets, 1) == [chosen]
     values = values_of(targets)
-    _, means = given.improvements(trained, values, given.likely(trained, values), 0.0)
+    _, means = given.improvements(trained, values, given.likely(trained, values))
     np.testing.assert_allclose(means, expected, rtol=1e-6)
 
 
@@ -98,14 +110,58 @@ def test_expected_improvement_is_its_integral(
     assert certain[0] == pytest.approx(max(0.0, ahead), abs=1e-9)
 
 
+def test_growth_of_the_front_is_its_integral_over_costs() -> None:
+    rng = np.random.default_rng(3)
+    costs = rng.uniform(2.0, 4.0, size=14)
+    plain = candidates(3)
+    given = Candidates(plain.features, plain.prior, costs)
+    trained, values = [1, 4, 6, 9], np.array([0.5, -0.8, 1.3, 0.1])
+    likely = given.likely(trained, values)[:1]
+    got, _ = given.improvements(trained, values, likely)
+    shares = (costs - costs.min()) / np.ptp(costs)
+    grid = (np.arange(22_000) + 0.5) / 20_000  # a tenth beyond the dearest
+    for row in (0, 5, 13):
+        total = 0.0
+        by_height: dict[float, float] = {}
+        for at in grid[grid >= shares[row]]:
+            below = [v for v, i in zip(values, trained, strict=True) if shares[i] <= at]
+            height = max(below, default=min(values))
+            by_height[height] = by_height.get(height, 0.0) + 1 / 20_000
+        for height, length in by_height.items():
+            alone = candidates_over(plain, trained, values, likely, height)
+            total += length * alone[row]
+        assert got[row] == pytest.approx(total, rel=2e-3)
+
+
+def candidates_over(
+    given: Candidates, trained: list[int], values: Any, likely: Any, height: float
+) -> Any:
+    """Expected improvements over a height, by a process of the library's own."""
+    points = np.column_stack([given.features, given.prior])
+    process = Process(*likely[0], points[trained], values, SLOPE * given.prior[trained])
+    freedom, factor = process.student(FACTOR)
+    means, deviations = process.distributions(points, SLOPE * given.prior)
+    return expected_improvement(means - height, factor * deviations, freedom)
+
+
+def test_the_start_of_a_front_takes_the_best_of_each_bin_of_costs() -> None:
+    plain = candidates(4)
+    costs = np.arange(14.0)
+    given = Candidates(plain.features, plain.prior, costs)
+    found = [given.start(place, [], random.Random(0), 3)[0] for place in (0, 2, 4)]
+    bins = (range(9, 14), range(4, 9), range(4))
+    assert found == [max(rows, key=lambda i: plain.prior[i]) for rows in bins]
+    assert given.start(4, list(range(4)), random.Random(0), 3)[0] >= 4  # an empty bin
+
+
 def test_what_is_pending_is_believed_to_have_its_expected_target() -> None:
     given, trained, targets = candidates(1), [0, 3, 5, 7], np.array([0.3, -1.0, 2.0, 0.1])
     first, second = choose(given, trained, targets, 2)
     values = values_of(targets)
     likely = given.likely(trained, values)
-    _, expected = given.improvements(trained, values, likely, values.max())
+    _, expected = given.improvements(trained, values, likely)
     believed = np.append(values, expected[first])
-    gains, _ = given.improvements([*trained, first], believed, likely, believed.max())
+    gains, _ = given.improvements([*trained, first], believed, likely)
     gains[[*trained, first]] = -np.inf
     assert second == int(np.argmax(gains))
     assert sorted([*trained, *choose(given, trained, targets, 99)]) == list(range(14))
@@ -165,6 +221,61 @@ def test_the_model_beats_the_start_alone_on_a_planted_landscape() -> None:
     by_model = [found(seed, 6) for seed in range(4)]
     by_start = [found(seed, 14) for seed in range(4)]
     assert np.mean(by_model) > np.mean(by_start)
+
+
+@pytest.mark.slow
+def test_a_front_reaches_further_than_the_best_alone() -> None:
+    def area(front: str | None) -> float:
+        """Under the front of target against the logarithm of parameters."""
+        landscape = Landscape()
+        place = environment(NoProxy(0), landscape)
+        loop(budget=16, front=front).run(place)
+        points = [(np.log(SPACE.parameters(a)), height(SPACE, a)) for a in landscape.asked]
+        grid = np.linspace(9.0, 12.0, 300)
+        return float(np.mean([max((h for c, h in points if c <= at), default=0) for at in grid]))
+
+    assert area("parameters") > area(None)
+
+
+def test_the_front_of_a_search_is_in_its_result() -> None:
+    constants = {"budget": 8, "samples": 60, "front": "parameters"}
+    found = run(Request("nano-gpt2", "budget", evaluator="table", constants=constants)).result
+    rows = [(entry["parameters"], entry["target"]) for entry in found["trace"]]
+    kept = [
+        (cost, target)
+        for cost, target in rows
+        if not any((c <= cost and t >= target) and (c, t) != (cost, target) for c, t in rows)
+    ]
+    assert [(e["parameters"], e["target"]) for e in found["front"]] == sorted(kept)
+    assert len(kept) > 1
+    assert found["best"]["target"] == found["front"][-1]["target"]
+    for order in found["orders"].values():
+        assert len(order) == 8
+        assert order == sorted(order)
+
+
+def test_the_median_of_the_best_of_random_trainings() -> None:
+    targets = np.random.default_rng(0).normal(size=7)
+    for k, got in enumerate(median_of_best(targets, 7), 1):
+        best = sorted(max(some) for some in itertools.combinations(targets, k))
+        assert got == best[(len(best) - 1) // 2]
+
+
+def test_what_was_trained_is_explained_by_counts() -> None:
+    rng = random.Random(1)
+    archs = list({SPACE.sample(rng): None for _ in range(24)})
+    sizes = np.array([float(SPACE.parameters(arch)) for arch in archs])
+    found = explanation(SPACE, archs, -sizes)
+    assert found["n"] == len(archs)
+    assert found["rho"] > 0.95
+    assert found["fit"] == pytest.approx(1.0)
+    assert found["formula"].startswith("-")  # it falls with the size
+    assert 0.9 < found["predictor"]["rho"] <= 1.0
+    assert found["formula"] in sentence(found)
+    noise = np.random.default_rng(0).normal(size=len(archs))
+    assert "nothing holds" in sentence(explanation(SPACE, archs, noise))
+    assert explanation(SPACE, archs[:9], -sizes[:9]) == {}
+    assert explanation(SPACE, archs, np.ones(len(archs))) == {}
 
 
 def test_a_proxy_takes_the_place_of_the_counters() -> None:
@@ -246,7 +357,7 @@ def test_a_search_killed_at_any_training_is_continued_with_the_same_bytes(tmp_pa
     whole = contents(tmp_path / "whole")
     n_lines = whole["journal.jsonl"].count(b"\n")
     assert n_lines == 9 + 2 * 2
-    for n_kept in (0, 3, 8, 10):
+    for n_kept, jobs in ((3, 2), (10, 1)):
         folder = tmp_path / str(n_kept)
         shutil.copytree(tmp_path / "whole", folder)
         lines = whole["journal.jsonl"].splitlines(keepends=True)
@@ -254,12 +365,10 @@ def test_a_search_killed_at_any_training_is_continued_with_the_same_bytes(tmp_pa
         (folder / "journal.jsonl").write_bytes(b"".join(lines[:n_kept]) + torn)
         (folder / "result.json").unlink()
         begun: list[Any] = []
-        told = Resources(begin=lambda first, archs: begun.extend(archs))  # noqa: B023
+        told = Resources(jobs=jobs, begin=lambda first, archs: begun.extend(archs))  # noqa: B023
         run(request, told, folder, resume=True)
         assert contents(folder) == whole
         assert len(begun) == max(0, 9 - n_kept)  # what is recorded is not trained again
-    run(request, Resources(jobs=2), tmp_path / "jobs")
-    assert contents(tmp_path / "jobs") == whole
 
 
 def test_the_best_and_the_second_are_confirmed() -> None:

@@ -19,10 +19,11 @@ import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build, build_sketch, sketches
-from lpzero.sketches.sketch import SketchError, SketchOptions, encode
+from lpzero.sketches.sketch import MAGIC, SketchError, SketchOptions, encode
 from lpzero.sketches.store import Store, listing, prune
 from lpzero.statistics import StatisticsError
 from spaces.flexibert import FlexiBertSpace
+from tests import forks
 
 ROOT = Path(__file__).parents[3]
 SPACE = spaces.get("nano-flexibert")
@@ -177,23 +178,24 @@ from lpzero.sketches.store import Store
 if __name__ == "__main__":
     space = spaces.get("nano-flexibert")
     archs = [space.sample(random.Random(seed)) for seed in range(10)]
-    build(space, archs, Builder(store=Store(Path(sys.argv[1])), workers=Workers(int(sys.argv[2]))))
+    build(space, archs, Builder(store=Store(Path(sys.argv[1])), workers=Workers(2)))
 """
 
 
-def fill(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", FILL, str(folder), str(jobs)]
+def fill(folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", FILL, str(folder)]
     return subprocess.Popen(command, cwd=ROOT, start_new_session=True)
 
 
 @pytest.mark.slow
 def test_two_processes_fill_one_store(tmp_path: Path, reference: dict[str, bytes]) -> None:
-    other = fill(tmp_path, 1)
+    other = forks.start(build, SPACE, ARCHS, Builder(store=Store(tmp_path)))
     while not n_sketches(tmp_path):  # then both write
-        assert other.poll() is None
+        assert other.is_alive()
         time.sleep(0.005)
     build(SPACE, ARCHS[::-1], Builder(store=Store(tmp_path)))
-    assert other.wait(600) == 0
+    other.join()
+    assert other.exitcode == 0
     assert contents(tmp_path) == reference
 
 
@@ -201,7 +203,7 @@ def test_two_processes_fill_one_store(tmp_path: Path, reference: dict[str, bytes
 def test_killed_in_the_middle_and_started_again(
     tmp_path: Path, reference: dict[str, bytes]
 ) -> None:
-    first = fill(tmp_path, 2)
+    first = fill(tmp_path)
     while n_sketches(tmp_path) < 3:
         assert first.poll() is None, "finished before it could be killed"
         time.sleep(0.005)
@@ -264,6 +266,24 @@ def test_a_broken_record_beside_a_sketch_does_not_make_it_stale(tmp_path: Path) 
     sketch.with_name(f"{sketch.stem}.failure.json").write_bytes(b"{")  # read before the sketch
     assert [row["readable"] for row in listing(store)] == [True]
     assert prune(store, "stale") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["[" * 100_000, "[1]", '{"space": 3}', '{"options": {"seed": [1]}}', '{"space": {"name": []}}'],
+)
+def test_junk_in_a_cache_is_listed_as_unreadable(record: str, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    header = record.encode()
+    for ending, data in (
+        (".failure.json", header),
+        (".sketch", MAGIC + bytes(32) + len(header).to_bytes(8, "little") + header),
+    ):
+        path = store.path("nano-gpt2", "ab" * 32, ending)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    assert [row["readable"] for row in listing(store)] == [False]
+    assert prune(store, "stale")[0] == 2
 
 
 def test_a_sketch_of_a_space_that_builds_otherwise_now_is_stale(tmp_path: Path) -> None:

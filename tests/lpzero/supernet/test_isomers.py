@@ -64,7 +64,7 @@ def test_isomers_have_equal_sizes() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(space=st.sampled_from([TWO, THREE]), seed=st.integers(0, 10**6))
 def test_the_representative_is_the_best_of_all_isomers(space: AutoFormerSpace, seed: int) -> None:
     saliency = drawn(space, seed)

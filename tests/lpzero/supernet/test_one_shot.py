@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -28,6 +25,7 @@ from lpzero.supernet.trained import of_architecture, specialise, write
 from lpzero.supernet.trainer import Trainer, rate
 from spaces.errors import UnknownNameError
 from spaces.training.shared_tasks import task_of
+from tests import forks
 from tests.spaces.test_supernet import CONVOLUTIONS
 
 pytestmark = pytest.mark.slow
@@ -156,22 +154,15 @@ def test_killed_it_ends_with_the_same_weights(tmp_path: Path) -> None:
     archs.write_text(json.dumps([SPACE.to_json(arch) for arch in ARCHS]))
     words = ["train", "--supernet", SPACE.name, "--steps", "18", "--every", "3", "--batch", "4"]
     words += ["--images", "8", "--select", str(archs), "--quiet"]
-    command = [sys.executable, "-m", "lpzero.cli.main", *words]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-
-    def start(folder: Path) -> subprocess.Popen[bytes]:
-        out = ["--out", str(folder)]
-        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen([*command, *out], env=environment, **silent)  # type: ignore[call-overload,no-any-return]
-
     assert run([*words, "--out", str(tmp_path / "whole")]) == 0
     journal = tmp_path / "killed" / "journal.jsonl"
-    running = start(tmp_path / "killed")
+    running = forks.start(run, [*words, "--out", str(tmp_path / "killed")])
     while not (journal.exists() and len(journal.read_bytes().splitlines()) >= 2):
-        assert running.poll() is None
-        time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+        assert running.is_alive()
+        time.sleep(0.005)
+    running.kill()
+    running.join()
+    assert running.exitcode == -signal.SIGKILL
     assert run([*words, "--out", str(tmp_path / "killed")]) == 0
     for name in (WEIGHTS, "journal.jsonl", "result.json"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

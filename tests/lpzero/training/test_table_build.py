@@ -1,8 +1,6 @@
 """Building a nano table: resumable, the same for any number of jobs, refusing foreign journals."""
 
 import json
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from spaces.tables import nano
 from spaces.training.recipes import PLANS
 from spaces.training.table_rows import sample_architectures, train_one
 from spaces.training.trainer import Recipe
+from tests import forks
 
 PLAN = replace(
     PLANS["nano-gpt2"],
@@ -37,22 +36,6 @@ def without_seconds(path: Path) -> dict:
         for trained in row["runs"]:
             del trained["seconds"]
     return table
-
-
-BUILD_IN_ANOTHER_PROCESS = """
-import sys
-from pathlib import Path
-from dataclasses import replace
-from lpzero.training.table_build import build_table
-from spaces.training.recipes import PLANS
-from spaces.training.trainer import Recipe
-
-plan = replace(
-    PLANS["nano-gpt2"], recipe=Recipe(steps=2, learning_rate=1e-3, windows=2),
-    n_archs=4, n_repeated=3, n_repeated_seeds=2,
-)
-build_table(plan, Path(sys.argv[1]))
-"""
 
 
 def curves(journal: Path) -> dict[tuple[int, int], list]:
@@ -96,12 +79,12 @@ def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -
     straight = build_table(PLAN, tmp_path / "straight")
     folder = tmp_path / "killed"
     journal = folder / layout.JOURNAL
-    process = subprocess.Popen([sys.executable, "-c", BUILD_IN_ANOTHER_PROCESS, str(folder)])
+    process = forks.start(build_table, PLAN, folder)
     deadline = time.monotonic() + 600
     while n_lines(journal) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.005)
     process.kill()
-    process.wait()
+    process.join()
     n_saved = n_lines(journal)
     assert n_saved >= 3
     with journal.open("a") as lines:

@@ -30,6 +30,7 @@ _COLUMNS = "HONEST_COLUMNS --target accuracy"
 _LOOP = "--loop random --proxy depth --samples 2 --quiet"
 _HF = "--hf HONEST_CONFIG --batch 2 --length 8"
 _SUPERNET = "train nano-autoformer --supernet --steps 1 --batch 2 --images 2 --quiet"
+_BOARD = "leaderboard nano-rnn --proxy depth --quiet"
 _BUILD = "train nano-rnn --n 2 --seeds 2 --steps 1 --quiet"
 
 # A command for every option and argument whose value is a file or a folder.
@@ -58,6 +59,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "exhaust pit-c100 --data DATA --cache CACHE --out NEW",
     ),
     "export": ("export RUN --to json", "export RUN --to python --all", "export FORMULA --to json"),
+    "leaderboard": (
+        f"{_BOARD} --out RUN",
+        "leaderboard TABLE --proxy depth --quiet --out NEW",
+        f"{_BOARD} --add FORMULA --out NEW",
+        "leaderboard nano-rnn --proxy FORMULA --quiet --out NEW",
+        "leaderboard pit-c100 --data DATA --proxy depth --quiet --out NEW",
+        "leaderboard nano-gpt2 --proxy snip --time-limit 1 --quiet --cache CACHE --out NEW",
+    ),
     "rank": (
         "rank TABLE --target accuracy --proxy depth",
         f"rank {_COLUMNS} --proxy RUN",
@@ -77,7 +86,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "report HONEST_CAMPAIGN --ranking TEXT --out NEW",
         "report RUN --transfer --beside HONEST_CAMPAIGN --data DATA --cache CACHE --out NEW",
     ),
-    "rules": ("rules",),
+    "rules": ("rules --unaries 1",),
     "score": (
         "score --hf HF --proxy snip",
         f"score {_HF} --proxy RUN",
@@ -118,13 +127,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 # Verbs that need the space of a run or of a table, and therefore look up what the file names.
 LOOK_UP = {
-    "counters", "discover", "exhaust", "export", "rank", "score", "search", "specialise", "stats",
+    "counters", "discover", "exhaust", "export", "leaderboard", "rank", "score", "search",
+    "specialise", "stats",
 }  # fmt: skip
 # Options of texts that are no files, or that the user writes as code of their own (`is_code`).
 NOT_FILES = {
     "within",
-    "arch", "columns", "dataset", "formula", "ids", "loops", "name", "off", "prune", "scheduler",
-    "start", "target", "task", "terms_from", "track", "words",
+    "arch", "columns", "dataset", "device", "formula", "ids", "loops", "name", "off", "prune",
+    "scheduler", "start", "target", "task", "terms_from", "track", "words",
 }  # fmt: skip
 # Folders and files that are written, not read, where no run is continued.
 WRITTEN = {("export", "out"), ("report", "out"), ("specialise", "out")}
@@ -181,7 +191,7 @@ def perform(folder: Path, audit: Audit) -> dict[str, Any]:
     plain = honest_files(folder / "files", honest)
     problems: dict[str, list[str]] = {}
     codes: dict[str, list[int]] = defaultdict(list)
-    reached: dict[str, int] = defaultdict(int)
+    reached: dict[str, bool] = defaultdict(bool)
     for verb, template in ((name, line) for name, lines in COMMANDS.items() for line in lines):
         act = run if verb != "dashboard" else lambda words: _browse(Path(words[1]))
         for words in _filled(template, hostile, plain, folder):
@@ -189,8 +199,9 @@ def perform(folder: Path, audit: Audit) -> dict[str, Any]:
             codes[verb].append(code)
             if seen:
                 problems[" ".join(words).replace(str(folder), "")] = seen
-            if verb in LOOK_UP and {"RUN", "TABLE"} & set(map(_kind, template.split())):
-                reached[verb] += _without_boundary(audit, act, words)
+            looks_up = {"RUN", "TABLE"} & set(map(_kind, template.split()))
+            if verb in LOOK_UP and looks_up and not reached[verb]:  # one that succeeds is enough
+                reached[verb] = _without_boundary(audit, act, words)
     return {"problems": problems, "codes": codes, "reached": reached}
 
 

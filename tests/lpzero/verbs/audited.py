@@ -1,7 +1,7 @@
 """Commands under an audit hook: what they run, fetch, start and write outside their folder.
 
-Runs in a process of its own (`python -m tests.lpzero.verbs.audited FOLDER`), because a hook cannot
-be removed, and writes what it saw to FOLDER/seen.json.
+`main` runs in a fork of the tests' process, because a hook cannot be removed, and writes what it
+saw to FOLDER/seen.json.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,10 +88,13 @@ class Audit:
 
 
 def _started(arguments: tuple[Any, ...]) -> str | None:
-    """What is started; None for the engine's own process with limits that reads a tokenizer."""
-    from spaces.tokenizer import _CHILD
+    """What is started; None for the engine's own processes with limits."""
+    from spaces import limited_process, tokenizer
+    from spaces.tables import parquet_rows
 
-    is_ours = len(arguments) > 1 and list(arguments[1])[:3] == [sys.executable, "-c", _CHILD]
+    programs = (tokenizer.PROGRAM, parquet_rows.PROGRAM)
+    started = list(arguments[1])[:3] if len(arguments) > 1 else []
+    is_ours = started in [limited_process.words(program) for program in programs]
     return None if is_ours else f"starts {arguments[0]!r:.80}"
 
 
@@ -100,16 +104,15 @@ def _fetched(event: str, arguments: tuple[Any, ...]) -> str | None:
     return None if is_here else f"asks {address!r:.80}"
 
 
-def main(folder: Path) -> None:
+def main(folder: Path) -> int:
     """Attack every verb in the folder."""
+    places = ("HOME", "LPZERO_CACHE", "MPLCONFIGDIR", "XDG_CACHE_HOME")
+    os.environ |= {**dict.fromkeys(places, str(folder)), "TMPDIR": str(folder / "tmp")}
+    tempfile.tempdir = None  # it is asked for anew
+    sys.dont_write_bytecode = True
     os.chdir(folder)
-    from lpzero.report import page
     from tests.lpzero.verbs import attacks
 
-    page._encoded = lambda chart: {"svg": b"<svg></svg>"}  # drawing takes long and reads nothing
     found = attacks.perform(folder, Audit(folder))
     (folder / "seen.json").write_text(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    return 0

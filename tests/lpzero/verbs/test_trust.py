@@ -17,8 +17,9 @@ import pytest
 
 from lpzero import verbs
 from lpzero.options import Names, Option, Repeated, Text, options
+from tests.faults.attempt import BUSY, attempt
 from tests.lpzero.verbs.attacks import COMMANDS, HOSTILE, LOOK_UP, NOT_FILES, WRITTEN
-from tests.lpzero.verbs.audited import ROOT
+from tests.lpzero.verbs.audited import ROOT, main
 
 
 def _reads_files(verb: str) -> list[Option]:
@@ -48,17 +49,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
     folder = tmp_path_factory.mktemp("attacked").resolve()
     (folder / "tmp").mkdir()
-    environment = {
-        "PYTHONPATH": str(ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PATH": os.environ["PATH"],
-        "OMP_NUM_THREADS": "1",
-        **dict.fromkeys(("HOME", "LPZERO_CACHE", "MPLCONFIGDIR", "XDG_CACHE_HOME"), str(folder)),
-        "TMPDIR": str(folder / "tmp"),
-    }
-    words = [sys.executable, "-P", "-m", "tests.lpzero.verbs.audited", str(folder)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = attempt([], folder.with_name("said"), act=lambda _: main(folder), limit=BUSY)
+    assert done.code == 0, done.err[-3000:]
     found: dict[str, Any] = json.loads((folder / "seen.json").read_text())
     return found
 

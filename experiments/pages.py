@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HEADING = re.compile(r"(#+) (.*)")
+MEASURED = re.compile(
+    r"Measured (\d{4}-\d\d-\d\d) with lpzero (\d[\w.]*), torch (\d[\w.]*), NumPy (\d[\w.]*)"
+    r" by (`[^`]+`(?:(?:, | and )`[^`]+`)*)\."
+)
 _ITEM = re.compile(r"(- |\d+\. )")
 
 
