@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lpzero.errors import EnvelopeError, InputError, UnsealedError, WriteError
-from spaces.untrusted import read_json, read_regular
+from spaces.untrusted import UntrustedError, parse_json, read_json, read_regular
 
 TEMPORARY = ".tmp"
 SEAL = "seal"
@@ -343,7 +343,7 @@ def unseal(data: bytes | memoryview, magic: bytes, is_verified: bool = False) ->
     if not is_verified and hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
         raise EnvelopeError("the digest does not match: the file is truncated or corrupt")
     start = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
-    return Envelope(json.loads(bytes(view[_LENGTH_END:start])), start)
+    return Envelope(_header(bytes(view[_LENGTH_END:start])), start)
 
 
 def read_header(file: BinaryIO, magic: bytes) -> dict[str, Any]:
@@ -351,11 +351,18 @@ def read_header(file: BinaryIO, magic: bytes) -> dict[str, Any]:
     start = file.read(_LENGTH_END)
     if len(start) < _LENGTH_END or start[:8] != magic:
         raise EnvelopeError("not a file of this kind and version")
+    length = int.from_bytes(start[_DIGEST_END:], "little")
+    return _header(file.read(min(length, _LARGEST_HEADER)))
+
+
+def _header(data: bytes) -> dict[str, Any]:
     try:
-        length = int.from_bytes(start[_DIGEST_END:], "little")
-        return dict(json.loads(file.read(min(length, _LARGEST_HEADER))))
-    except (ValueError, OverflowError, MemoryError):
-        raise EnvelopeError("the header cannot be read") from None
+        value = parse_json(data, "the header")
+    except UntrustedError as error:
+        raise EnvelopeError(str(error)) from None
+    if not isinstance(value, dict):
+        raise EnvelopeError("the header is not a JSON object")
+    return value
 
 
 def sealed(place: str, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spaces import memory
+from spaces import limited_process, memory
 from spaces.errors import BatchError
+from spaces.limited_process import LimitError, ProgramError
 from spaces.untrusted import UntrustedError, parse_json, read_regular, user_path
 
 LARGEST = 64 << 20  # bytes; the largest vocabularies in use need about half
@@ -88,31 +86,19 @@ def _contents(path: str) -> bytes:
     return read_regular(Path(path), LARGEST)
 
 
-# Normalizers and regular expressions of a file can take any time and memory, and the library's Rust
-# prints what it panics about: a process with limits does the work. Its arguments are the limits and
-# the module path, so that it imports nothing else than this process would.
-_CHILD = """
-import sys
-sys.path[:] = sys.argv[3:]
-import resource
-resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]),) * 2)
+# Normalizers and regular expressions of a file can take any time and memory.
+PROGRAM = """
 from array import array
 from tokenizers import Tokenizer
-file = sys.stdin.buffer
-size = int(file.readline())
-try:
-    tokenizer = Tokenizer.from_str(file.read(size).decode("utf-8"))
+
+def answer(data):
+    size, _, rest = data.partition(b"\\n")
+    tokenizer = Tokenizer.from_str(rest[:int(size)].decode("utf-8"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    text = file.read().decode("utf-8", "replace")
-    ids = tokenizer.encode(text, add_special_tokens=False).ids
-    sys.stdout.buffer.write(array("q", ids).tobytes())
-except BaseException as error:
-    sys.stdout.buffer.write(str(error).encode("utf-8", "replace")[:2000])
-    sys.exit(3)
+    text = rest[int(size):].decode("utf-8", "replace")
+    return array("q", tokenizer.encode(text, add_special_tokens=False).ids).tobytes()
 """
-_FAILED = 3
 SECONDS, MEMORY = 10, 2 << 30  # of the processor, and bytes; a sound file needs a fifth
 _MOST_GROWTH = 64  # times, of the text by all replacements together
 
@@ -149,21 +135,15 @@ def _encoded(path: str, text: bytes) -> NDArray[np.int64]:
     contents = _read(path)
     if _growth(_parsed(path).get("normalizer")) > _MOST_GROWTH:
         raise BatchError(f"tokenizer {path} multiplies the text by more than {_MOST_GROWTH}")
-    limits = [str(SECONDS), str(MEMORY)]
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, *limits, *filter(None, sys.path)],
-        input=b"%d\n" % len(contents) + contents + text,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
-        check=False,
-    )
-    if done.returncode == 0:
-        return np.frombuffer(done.stdout, dtype=np.int64)
-    if done.returncode != _FAILED:
+    try:
+        answer = limited_process.run(
+            PROGRAM, b"%d\n" % len(contents) + contents + text, SECONDS, MEMORY
+        )
+    except LimitError:
         raise BatchError(
             f"tokenizer {path} takes more than {SECONDS} s or {MEMORY >> 30} GB for this text"
-        )
-    reason = (done.stdout.decode("utf-8", "replace").splitlines() or ["no reason given"])[0][:120]
-    what = "cannot read this text" if text else "is not a tokenizer.json of Hugging Face"
-    raise BatchError(f"tokenizer {path} {what}: {reason}")
+        ) from None
+    except ProgramError as error:
+        what = "cannot read this text" if text else "is not a tokenizer.json of Hugging Face"
+        raise BatchError(f"tokenizer {path} {what}: {error}") from None
+    return np.frombuffer(answer, dtype=np.int64)

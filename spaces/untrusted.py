@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import stat
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +23,7 @@ LARGEST = 1 << 30  # bytes that are read at once, where a reader has no limit of
 # An empty list takes 80 bytes of memory and 3 of the file.
 MOST_VALUES = 3_000_000
 _PIECE = 1 << 20
+_ZIP, _BYTES = b"PK\x03\x04", b"bytearray"
 
 
 class UntrustedError(SpaceError, OSError, ValueError):
@@ -86,6 +88,40 @@ def pieces_of(path: Path, follow_links: bool = True) -> Iterator[bytes]:
     with open_regular(path, follow_links=follow_links) as file:
         while piece := file.read(_PIECE):
             yield piece
+
+
+def check_unpacked(file: BinaryIO, path: Path | str) -> None:
+    """Raise UntrustedError for a ZIP archive that takes more memory than its own size.
+
+    What this project and torch write into archives is not packed; a packed one of kilobytes could
+    hold gigabytes.
+    """
+    size = file.seek(0, os.SEEK_END)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        raise UntrustedError(path, "is not a whole archive") from None
+    if unpacked > size:
+        raise UntrustedError(path, f"unpacks to {unpacked:,} bytes, more than its own {size:,}")
+    file.seek(0)
+
+
+def check_tensors(file: BinaryIO, path: Path | str) -> None:
+    """Raise UntrustedError for a file of torch.save that takes more memory than its size.
+
+    The plain values that torch reads include `bytearray`, which makes memory of a number.
+    """
+    file.seek(0)
+    if file.read(len(_ZIP)) == _ZIP:
+        check_unpacked(file, path)
+    file.seek(0)
+    end = b""
+    while piece := file.read(_PIECE):
+        if _BYTES in end + piece:
+            raise UntrustedError(path, "has more than tensors in plain containers")
+        end = piece[1 - len(_BYTES) :]
+    file.seek(0)
 
 
 def read_tail(path: Path, most: int) -> bytes:

@@ -16,6 +16,7 @@ from spaces.tables.source import NO_SPACE
 
 _MUCH = 0.05  # in rho
 _MILLI = 1000
+_BEST_MEANS = 10
 Fields = Mapping[str, Any]
 
 
@@ -365,6 +366,32 @@ def _proxy_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def _figure(figure: dict[str, Any]) -> str:
     return f"tau {figure['tau']:.3f}" if figure["rho"] is None else f"{figure['rho']:.3f}"
+
+
+def show_leaderboard(outcome: Outcome, request: Any) -> None:
+    """Print the cells and the best proxy of each table, and the best mean ranks."""
+    from lpzero.proxies.leaderboard import FITTED
+
+    result, rows = outcome.result, []
+    proxies = {e["proxy"] for e in result["proxies"] if e["family"] != FITTED}
+    for entry in result["tables"]:
+        cells = [cell for cell in result["cells"] if cell["table"] == entry["name"]]
+        scored = [c for c in cells if c["n"] and not c["in_sample"] and c["proxy"] in proxies]
+        best = max(scored, key=lambda cell: cell["rho"], default=None)
+        row = {"table": entry["name"], "rows": entry["n"]}
+        row |= {s: sum(cell["state"] == s for cell in cells) for s in result["states"]}
+        row |= {"rho": None if best is None else best["rho"]}
+        rows.append(row | {"best": None if best is None else best["proxy"]})
+    output.print_rows(rows, "table", title="cells of each table, and its best proxy out of sample")
+    for means in result["mean_ranks"]:
+        title = (
+            f"\nmean ranks of {len(means['rows'])} proxies, {means['over']}: critical difference"
+            f" {means['critical_difference']:.1f}"
+        )
+        output.print_rows(means["rows"][:_BEST_MEANS], "table", title=title)
+    output.say()
+    output.say(f"page: {outcome.about['page']}")
+    output.say(f"JSON: {outcome.about['json']}")
 
 
 def show_search(outcome: Outcome, request: Any) -> None:

@@ -6,6 +6,7 @@ found.best_, found.hall_of_fame_, found.history_
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -39,6 +40,7 @@ from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG, PREDICTOR
+from lpzero.runs.run import list_of
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
 from lpzero.scores.formula_rivals import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
@@ -346,7 +348,8 @@ def _stored_request(folder: Path) -> dict[str, Any] | None:
     for name, digest in stored.request.get("primitives", {}).items():
         if own.get(name) != digest:
             state = "changed since" if name in own else "is of a plug-in of"
-            files = " ".join(f"--plugin {path}" for path in stored.request.get("plugins", []))
+            given = list_of(stored.request.get("plugins"))
+            files = " ".join(f"--plugin {shlex.quote(str(path))}" for path in given)
             raise RunError(
                 f"operation {name} {state} the campaign in {folder}: resume with {files or 'it'} as"
                 " it was, or start another campaign"

@@ -30,7 +30,7 @@ from primitives.enumeration import Branch, Family
 from primitives.properties import Kind
 from primitives.reductions import PAPER_REDUCTIONS
 from primitives.statistics import STATISTICS
-from spaces.untrusted import read_regular
+from spaces.untrusted import check_unpacked, read_regular
 
 logger = logging.getLogger(__name__)
 FORMULAS = 1 << 14  # per shard and reduction
@@ -160,9 +160,9 @@ class ShardFiles:
         """The shard's arrays; None if there is no file, or with a note if it is not as written."""
         path = self.path(number)
         try:
-            with np.load(
-                io.BytesIO(read_regular(path, follow_links=False)), allow_pickle=False
-            ) as archive:
+            data = io.BytesIO(read_regular(path, follow_links=False))
+            check_unpacked(data, path)
+            with np.load(data, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
             return None

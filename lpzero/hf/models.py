@@ -33,7 +33,7 @@ from spaces.errors import shown
 from spaces.images import noise_images
 from spaces.minibatch import Minibatch, zipf_tokens
 from spaces.outlines import check_pass, outline
-from spaces.untrusted import read_regular
+from spaces.untrusted import check_tensors, open_regular, read_regular
 
 _EAGER = "eager"
 _LARGEST_INDEX = 16 << 20  # bytes of the list of files that hold weights
@@ -130,6 +130,9 @@ def _check_files(place: Path) -> None:
     if (place / "adapter_config.json").exists():
         raise InputError(f"{place} holds an adapter of another model, which is not read")
     weights = [*place.glob("*.safetensors"), *place.glob("*.bin")]
+    for packed in place.glob("*.bin"):
+        with open_regular(packed) as file:
+            check_tensors(file, packed)
     memory.check(sum(file.stat().st_size for file in weights), f"the weights in {place}")
     for index in place.glob("*.index.json"):
         try:

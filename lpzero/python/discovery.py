@@ -247,22 +247,28 @@ class Discovery:
     @classmethod
     def load(cls, out: str | Path) -> Discovery:
         """The campaign in a run's directory, as it was after `fit`."""
+        from lpzero.discover.settings import Settings
         from lpzero.export import select
+        from lpzero.options import options
         from lpzero.proxies.lookup import predictor_proxy
-        from lpzero.runs.run import open_run
+        from lpzero.runs.run import open_run, report_unexpected_content
 
         run = open_run(user_path(out))
         if not isinstance(run, CampaignRun):
             raise InputError(f"{out} is a {run.kind}, not a campaign: read it with lpzero.load")
         if run.result is None:
             raise InputError(f"the campaign in {out} has no result yet: resume it")
-        names = [table["name"] for table in run.tables]
-        names_of_options = {entry.name for entry in _options()}
-        kept = {k: v for k, v in run.settings.items() if k in names_of_options}
-        kept = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
-        made = cls(names if len(names) > 1 else names[0], out=str(out), **kept)
-        made.tables_, made.run_, made.result_ = (), run, dict(run.result)
-        made._predictor = predictor_proxy(select(str(out))) if "predictor" in run.result else None
+        with report_unexpected_content(run.folder):
+            names = [table["name"] for table in run.tables]
+            # Where a run of somebody else computes, and what it writes, is not in its files.
+            of_campaign = {entry.name for entry in options(Settings)}
+            kept = {k: v for k, v in run.settings.items() if k in of_campaign}
+            kept = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
+            made = cls(names if len(names) > 1 else names[0], out=str(out), **kept)
+            made.tables_, made.run_, made.result_ = (), run, dict(run.result)
+            has_predictor = "predictor" in run.result
+            made._predictor = predictor_proxy(select(str(out))) if has_predictor else None
+            repr(made)  # what it shows can be read
         return made
 
     @property

@@ -207,20 +207,25 @@ def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | 
 
     if not user_path(path).is_dir():
         return FormulaObject.read(path)
-    from lpzero.runs.run import open_run
+    from lpzero.runs.run import open_run, report_unexpected_content
 
     run = open_run(user_path(path))
     if run.kind == "campaign":
         return Discovery.load(path)
     if run.result is None:
         raise InputError(f"{path} cannot be loaded: it has no result yet")
-    if run.kind == "ranking":
-        return Rows(run.result["rows"], _RANKED)
-    if run.kind == "search":
-        return SearchResult(run.result)
-    if run.kind == "exhaustive run":
-        return Exhausted(run.result)
-    raise InputError(f"{path} cannot be loaded: it is a {run.kind}")
+    made: Rows | SearchResult | Exhausted
+    with report_unexpected_content(run.folder):
+        if run.kind == "ranking":
+            made = Rows(run.result["rows"], _RANKED)
+        elif run.kind == "search":
+            made = SearchResult(run.result)
+        elif run.kind == "exhaustive run":
+            made = Exhausted(run.result)
+        else:
+            raise InputError(f"{path} cannot be loaded: it is a {run.kind}")
+        repr(made)  # what it shows can be read
+    return made
 
 
 def _data(data: Data, space: SpaceLike | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import SEEK_END
 from pathlib import Path
@@ -249,15 +250,27 @@ def prune(store: Store, what: str) -> tuple[int, int]:
 def _header(paths: Sequence[Path]) -> dict[str, Any] | None:
     """The sketch's header or the failure's record; None if neither can be read."""
     for path in paths:
-        try:
+        header = None
+        with suppress(OSError, ValueError, EnvelopeError):
             if path.name.endswith(SKETCH):
                 with open_regular(path, follow_links=False) as file:
-                    return read_header(file, MAGIC)
-            if path.name.endswith(FAILURE):
-                return dict(read_json(path, files.LARGEST_JSON, follow_links=False))
-        except (OSError, ValueError, TypeError, EnvelopeError):
-            continue
+                    header = read_header(file, MAGIC)
+            elif path.name.endswith(FAILURE):
+                header = read_json(path, files.LARGEST_JSON, follow_links=False)
+        if isinstance(header, dict) and _is_listable(header):
+            return header
     return None
+
+
+def _is_listable(header: Mapping[str, Any]) -> bool:
+    """Whether the space and the options of a file, which may be damaged, can be told apart."""
+    space, chosen = header.get("space", {}), header.get("options", {})
+    plain = (str, int, float, type(None))
+    return (
+        isinstance(space, dict)
+        and isinstance(chosen, dict)
+        and all(isinstance(value, plain) for value in (space.get("name"), *chosen.values()))
+    )
 
 
 def _is_stale(header: Mapping[str, Any] | None) -> bool:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from lpzero import files
 from lpzero.errors import InputError
 from spaces import memory
-from spaces.untrusted import UntrustedError, open_regular, parse_json
+from spaces.untrusted import UntrustedError, check_tensors, open_regular, parse_json
 
 LARGEST = 8 << 30  # bytes
 _LENGTH, _LARGEST_HEADER = 8, 16 << 20  # bytes of the length of a header, and of a header
@@ -82,6 +82,8 @@ def read(path: Path) -> dict[str, Tensor]:
             n_bytes = os.fstat(file.fileno()).st_size
             if path.suffix == _SAFETENSORS:
                 _check_header(path, file, n_bytes)
+            else:
+                check_tensors(file, path)
             memory.check(2 * n_bytes, f"reading {path}")  # the file, and the tensors in it
             data = file.read(n_bytes)
     except FileNotFoundError:

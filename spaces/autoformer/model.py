@@ -166,8 +166,8 @@ def _as_grid(x: Tensor) -> Tensor:
 
 @lru_cache(maxsize=16)
 def _places(g: int, clip: int) -> Tensor:
-    """The table's row for a query at i and a key at j, (g, g)."""
-    at = torch.arange(g)
+    """The table's row for a query at i and a key at j, (g, g), with numbers wherever it is run."""
+    at = torch.arange(g, device="cpu")
     return (at[None, :] - at[:, None]).clamp(-clip, clip) + clip + 1
 
 

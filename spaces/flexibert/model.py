@@ -195,7 +195,8 @@ def cosine_transform(x: Tensor) -> Tensor:
 @lru_cache(maxsize=32)
 def fourier_matrices(n: int) -> tuple[Tensor, Tensor]:
     """cos and sin of 2 pi j k / n, each (n, n) float64."""
-    product = torch.outer(torch.arange(n), torch.arange(n)) % n
+    at = torch.arange(n, device="cpu")  # kept for other devices, also when this one is meta
+    product = torch.outer(at, at) % n
     angle = product.double() * (2 * math.pi / n)
     return angle.cos(), angle.sin()
 
@@ -203,7 +204,8 @@ def fourier_matrices(n: int) -> tuple[Tensor, Tensor]:
 @lru_cache(maxsize=32)
 def cosine_matrix(n: int) -> Tensor:
     """2 cos(pi k (2 j + 1) / 2 n), (n, n) float64."""
-    product = torch.outer(torch.arange(n), 2 * torch.arange(n) + 1) % (4 * n)
+    at = torch.arange(n, device="cpu")
+    product = torch.outer(at, 2 * at + 1) % (4 * n)
     return 2 * (product.double() * (math.pi / (2 * n))).cos()
 
 

@@ -20,6 +20,7 @@ T = TypeVar("T")
 LARGEST = 8 << 20
 LARGEST_YAML = 512 << 10
 _MAX_DEPTH = 20
+_MOST_COLONS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,15 @@ def _check_events(events: Iterable[Any], path: Path) -> None:
             depth -= 1
         elif isinstance(event, yaml.AliasEvent):
             raise TableError(f"{path}: YAML with aliases, which are not read: write the value out")
+        elif isinstance(event, yaml.ScalarEvent) and _is_long_sexagesimal(event.value):
+            raise TableError(f"{path}: a number with more than {_MOST_COLONS} colons")
         if depth > _MAX_DEPTH:
             raise TableError(f"{path}: YAML that is nested too deeply")
+
+
+def _is_long_sexagesimal(text: str) -> bool:
+    """Whether it is a number to base 60, as YAML reads 1:30:00, that takes long to compute."""
+    return text.count(":") > _MOST_COLONS and not text.strip("0123456789:_.+-")
 
 
 def field(record: Any, name: str, kind: type[T], where: str) -> T:

@@ -13,11 +13,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from spaces.errors import TableError, shown
+from spaces.tables import parquet_rows
 from spaces.tables.readers import refuse
 from spaces.untrusted import UntrustedError, check_regular, check_values, pieces_of, read_regular
 
@@ -115,7 +115,7 @@ def count_rows(path: Path) -> int:
     """About how many rows there are, without reading them as rows."""
     check_size(path)
     if path.suffix.lower() in PARQUET:
-        return int(_parquet_file(path).metadata.num_rows)
+        return int(parquet_rows.read(str(path), _read(path), 0, 0)["n_rows"])
     lines = sum(piece.count(b"\n") for piece in pieces_of(path))
     return max(0, lines - (path.suffix.lower() in CSV))
 
@@ -259,61 +259,12 @@ def _lines(path: Path, data: bytes) -> Iterator[str]:
             raise TableError(f"{path}: not UTF-8 text (byte {error.start})") from None
 
 
-def _parquet_file(path: Path) -> Any:
-    """The file as pyarrow opens it; raise TableError for more than is read, by its footer.
-
-    Texts are kept as a dictionary: a file of kilobytes can repeat a long one in every row.
-    """
-    try:
-        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        refuse(str(path), "Parquet needs pyarrow: pip install 'lpzero[pandas]'")
-    source = pyarrow.BufferReader(_read(path))
-    try:
-        schema = parquet.read_schema(source)
-        texts = [field.name for field in schema if pyarrow.types.is_string(field.type)]
-        file = parquet.ParquetFile(source, read_dictionary=texts)
-        about = file.metadata
-        groups = [about.row_group(index) for index in range(about.num_row_groups)]
-    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        raise _not_parquet(path, error) from None
-    _check_counts(str(path), about.num_rows, about.num_columns)
-    n_bytes = sum(group.total_byte_size for group in groups)
-    if n_bytes > MOST_BYTES:
-        refuse(str(path), f"{n_bytes:,} bytes unpacked, at most {MOST_BYTES:,} are read")
-    return file
-
-
 def _parquet(path: Path) -> Rows:
-    file = _parquet_file(path)
-    try:
-        table = file.read(use_threads=False)
-        written_by_pandas = table.schema.pandas_metadata or {}
-        index = [name for name in written_by_pandas.get("index_columns", []) if name is not None]
-        headings = [name for name in table.column_names if name not in index]
-        columns = [_parquet_cells(table.column(heading)) for heading in headings]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
-        raise _not_parquet(path, error) from None
-    cells: list[Sequence[Any]] = list(zip(*columns, strict=True))
+    found = parquet_rows.read(str(path), _read(path), MOST_ROWS, MOST_CELLS)
+    _check_counts(str(path), found["n_rows"], found["n_columns"])
+    cells: list[Sequence[Any]] = list(zip(*found["columns"], strict=True))
     places = [f"row {row}" for row in range(len(cells))]
-    return _checked(Rows(str(path), headings, cells, places))
-
-
-def _parquet_cells(column: Any) -> list[Any]:
-    """The cells of a column; rows with the same text share it."""
-    cells: list[Any] = []
-    for chunk in column.chunks:
-        if hasattr(chunk, "dictionary"):
-            texts = chunk.dictionary.to_pylist()
-            cells += [None if i is None else texts[i] for i in chunk.indices.to_pylist()]
-        else:
-            cells += chunk.to_pylist()
-    return cells
-
-
-def _not_parquet(path: Path, error: Exception) -> TableError:
-    reason = (str(error).splitlines() or ["no reason"])[0]
-    return TableError(f"{path}: it is not a Parquet file ({reason[:80]})")
+    return _checked(Rows(str(path), found["headings"], cells, places))
 
 
 def _checked(rows: Rows) -> Rows:

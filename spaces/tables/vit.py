@@ -19,7 +19,13 @@ import spaces
 from spaces.errors import TableError
 from spaces.tables.readers import architecture_of, field, refuse
 from spaces.tables.source import Origin, Source
-from spaces.untrusted import UntrustedError, check_regular, read_regular
+from spaces.untrusted import (
+    UntrustedError,
+    check_tensors,
+    check_unpacked,
+    open_regular,
+    read_regular,
+)
 
 if TYPE_CHECKING:
     from spaces.tables.table import Table
@@ -92,20 +98,18 @@ def _records(path: Path) -> list[Any]:
 
 
 def _check_archive(path: Path) -> None:
-    """Raise TableError unless the path is an archive of limited size, packed and unpacked.
+    """Raise TableError unless the path is an archive of tensors and of limited size.
 
     Before torch 1.6 files were not archives; torch still reads those, but the tables are newer.
     """
     try:
-        check_regular(path, LARGEST)
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
+        with open_regular(path, LARGEST) as file:
+            check_unpacked(file, path)
+            check_tensors(file, path)
     except UntrustedError as error:
-        raise TableError(str(error)) from None
-    except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError):
+        refuse(str(path), f"not a file of torch.save: it {error.strerror}")
+    except OSError:
         refuse(str(path), "not a file of torch.save")
-    if unpacked > LARGEST:
-        refuse(str(path), f"more than {LARGEST:,} bytes")
 
 
 def _accuracy(record: Any, key: str, where: str) -> float:

@@ -89,7 +89,7 @@ def test_a_table_outside_the_lines_section_is_found() -> None:
 def test_the_index_names_every_page_and_a_page_every_script() -> None:
     index = (ROOT / "experiments" / "README.md").read_text(encoding="utf-8")
     for path in PAGES:
-        assert f"{path.parent.name}/README.md)" in index
+        assert f"{path.parent.name}/README.md)" in index, "a line of experiments/README.md"
         text = path.read_text(encoding="utf-8")
         scripts = [one for one in path.parent.glob("*.py") if "__main__" in one.read_text()]
         assert [one.name for one in scripts if not re.search(rf"\b{one.stem}\b", text)] == []

@@ -129,6 +129,18 @@ def _json(text: str) -> Input:
     return _table(_text(text))
 
 
+def _weights(write: Write) -> Input:
+    """A supernet's training that begins with weights of a file."""
+
+    def make(root: Path) -> list[str]:
+        write(root / "w.pth")
+        words = HONEST["train, supernet"].split()
+        return [*words[: words.index("--out")], "--weights", str(root / "w.pth"),
+                "--out", str(root / "new")]  # fmt: skip
+
+    return Input(make, "train, supernet")
+
+
 def _archive(write: Write) -> Input:
     return Input(_file("vit/gt_pit.pth", write, "counters pit-c100 --data ROOT"), "counters")
 
@@ -289,6 +301,15 @@ INPUTS: dict[str, Input] = {
     "table: 2 million equal rows in Parquet": _columns(
         "p.parquet", written.repeated_rows, "rank, Parquet"
     ),
+    "table: Parquet whose footer states a wrong size": _columns(
+        "p.parquet", written.false_footer, "rank, Parquet"
+    ),
+    "table: a list of 20 million numbers in a cell of Parquet": _columns(
+        "p.parquet", written.long_list, "rank, Parquet"
+    ),
+    "table: metadata of Parquet, nested deeply": _columns(
+        "p.parquet", written.deep_metadata, "rank, Parquet"
+    ),
     "table: 49 GB of equal texts in Parquet": _columns(
         "p.parquet", written.repeated_text, "rank, Parquet"
     ),
@@ -305,6 +326,9 @@ INPUTS: dict[str, Input] = {
     "archive: a pipe": _archive(os.mkfifo),
     "archive: an endless device": _archive(lambda path: path.symlink_to("/dev/zero")),
     "archive: 400 MB packed in 0.4": _archive(_bomb),
+    "weights: 200 MB packed in 0.2": _weights(written.packed_tensors),
+    "weights: a pickle that makes 1 GB": _weights(written.large_bytes),
+    "SPACE.yaml: a number to base 60 with 20,000 digits": _space(f"a: 1{':59' * 20_000}"),
     "corpus: 4 TB, sparse": _corpus(written.sparse),
     "corpus: a pipe": _corpus(os.mkfifo),
     "corpus: an endless device": _corpus(lambda path: path.symlink_to("/dev/zero")),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError
@@ -202,6 +205,72 @@ def repeated_text(path: Path) -> None:
     parquet.write_table(pyarrow.table({"id": long, "accuracy": numbers}), path)
 
 
+def false_footer(path: Path) -> None:
+    """Parquet of 12 kB with a text of 400 MB, which its footer says has 1,000 bytes."""
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"id": ["x" * 400_000_000]}), path, compression="zstd")
+    whole, about = path.read_bytes(), parquet.read_metadata(path).row_group(0)
+    for size in {about.total_byte_size, about.column(0).total_uncompressed_size}:
+        stated = varint(size)
+        assert stated in whole
+        whole = whole.replace(stated, varint(1000, len(stated)))
+    path.write_bytes(whole)
+
+
+def varint(value: int, length: int = 0) -> bytes:
+    """The number as Thrift's compact protocol writes it, padded to the length."""
+    digits, rest = [], 2 * value
+    while rest or len(digits) < length:
+        digits.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([*digits[:-1], digits[-1] & 127])
+
+
+def long_list(path: Path) -> None:
+    """Parquet of one row, whose list has 20 million equal numbers."""
+    import pyarrow
+    from pyarrow import parquet
+
+    numbers = pyarrow.array(np.zeros(20_000_000))
+    column = pyarrow.LargeListArray.from_arrays([0, len(numbers)], numbers)
+    parquet.write_table(pyarrow.table({"accuracy": column}), path)
+
+
+def deep_metadata(path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    table = pyarrow.table({"accuracy": [1.0]}).replace_schema_metadata({b"pandas": b"[" * 100_000})
+    parquet.write_table(table, path)
+
+
+def sexagesimal(path: Path) -> None:
+    path.write_text(f"a: 1{':59' * 100_000}")
+
+
+def packed_tensors(path: Path) -> None:
+    rewritten(path, {"a": torch.zeros(50_000_000)}, zipfile.ZIP_DEFLATED)
+
+
+def large_bytes(path: Path) -> None:
+    size = (1_000_000_000).to_bytes(5, "little")
+    pickled = b"\x80\x02}X\x01\0\0\0acbuiltins\nbytearray\n\x8a\x05" + size + b"\x85Rs."
+    rewritten(path, {"a": torch.zeros(1)}, zipfile.ZIP_STORED, pickled)
+
+
+def rewritten(path: Path, content: Any, compression: int, pickled: bytes | None = None) -> None:
+    """A file of torch.save whose members are packed so, with other values in its pickle."""
+    torch.save(content, path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in members.items():
+            is_pickle = pickled is not None and name.endswith("data.pkl")
+            archive.writestr(name, pickled if is_pickle else data)  # type: ignore[arg-type]
+
+
 def doubled_text(path: Path) -> None:
     double = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
     write_tokenizer(path, {"type": "Sequence", "normalizers": [double] * 60})
@@ -227,6 +296,19 @@ def write_tokenizer(path: Path, normalizer: dict[str, Any] | None) -> None:
 COLUMNS = (
     "from spaces.tables.column_files import read_columns as read\nmore = [ReadOptions('accuracy')]"
 )
+
+
+def test_a_shard_that_unpacks_to_more_than_its_size_is_not_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = folder_of(tmp_path, "00000.npz")
+    np.savez_compressed(path, values=np.zeros(10_000), counts=np.zeros(3))
+    assert ShardFiles(tmp_path, "x").read(0) is None
+    assert "UntrustedError" in caplog.text
+
+
+YAML = "from spaces.tables.readers import read_yaml as read\nmore = []"
+WEIGHTS = "from lpzero.supernet.weights import read\nmore = []"
 CORPUS = "from spaces.minibatch import Corpus\nread, more = Corpus.of, []"
 SEALED = "from lpzero.files import read_sealed as read\nmore = ['x']"
 TEXT = "from spaces.tokenizer import _encoded\nread, more = (lambda p: _encoded(str(p), {})), []"
@@ -267,7 +349,13 @@ print(*(after - first for after, first in zip(used(), before)))
         (sparse, "x.csv", COLUMNS, "at most"),
         (sparse, "result.json", SEALED, "at most"),
         (repeated_rows, "x.parquet", COLUMNS, "more than 50,000 rows"),
-        (repeated_text, "x.parquet", COLUMNS, "id of"),
+        (repeated_text, "x.parquet", COLUMNS, "reading it takes more than"),
+        (false_footer, "x.parquet", COLUMNS, "reading it takes more than"),
+        (long_list, "x.parquet", COLUMNS, "reading it takes more than"),
+        (deep_metadata, "x.parquet", COLUMNS, "not a Parquet file"),
+        (sexagesimal, "x.yaml", YAML, "colons"),
+        (packed_tensors, "x.pth", WEIGHTS, "more than its own"),
+        (large_bytes, "x.pth", WEIGHTS, "more than tensors"),
         (doubled_text, "x.json", TEXT.format("b'a' * 100"), "multiplies the text"),
         (no_unknown, "x.json", TEXT.format("b'b'"), "cannot read this text"),
         (slow_expression, "x.json", TEXT.format("b'x' * 40000"), "cannot read this text"),

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -28,8 +27,6 @@ from lpzero.parallel import Lost, stream
 from lpzero.parallel.tasks import Payload
 from lpzero.sketches.builder import Builder, build
 from lpzero.sketches.store import Store
-from tests.faults.attempt import BUSY, attempt
-from tests.lpzero.conftest import WholeSearch
 from tests.lpzero.parallel import loopback
 from tests.lpzero.parallel.loopback import ROOT, DaskLoopback, RayLoopback
 
@@ -248,10 +245,9 @@ def plug_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def one_process(plug_in: Path, whole_search: WholeSearch) -> dict[str, bytes]:
+def one_process(plug_in: Path) -> dict[str, bytes]:
     """What every verb writes without a cluster."""
-    with whole_search():  # as the processes of the others do
-        files = _run_verbs(plug_in, [])
+    files = _run_verbs(plug_in, [])
     bare = {name: files.pop(name) for name in list(files) if name.startswith("bare")}
     sketches = [name for name in bare if name.endswith(".sketch")]
     assert len(sketches) == 24
@@ -353,20 +349,8 @@ def _run_verbs(plug_in: Path, where: list[str], *verbs: str) -> dict[str, bytes]
     """Every file that the verbs write, but for times; always in the same folder, which is named."""
     folder = plug_in.with_name("verbs")
     shutil.copytree(plug_in, folder)
-    if where:
-        _run_python(folder, "verbs.py", json.dumps(where), *verbs)
-    else:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(folder)
-            patch.setattr(sys, "argv", ["verbs.py", "[]"])
-            done = attempt([], folder.with_name("said"), act=_run_here, limit=BUSY)
-        assert done.code == 0, done.err[-2000:]
+    _run_python(folder, "verbs.py", json.dumps(where), *verbs)
     return _contents(folder.rename(folder.with_name(f"verbs-{where[1] if where else 'one'}")))
-
-
-def _run_here(_: list[str]) -> int:
-    runpy.run_path("verbs.py")
-    return 0
 
 
 def _run_python(folder: Path, *words: str) -> None:

@@ -19,7 +19,7 @@ import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build, build_sketch, sketches
-from lpzero.sketches.sketch import SketchError, SketchOptions, encode
+from lpzero.sketches.sketch import MAGIC, SketchError, SketchOptions, encode
 from lpzero.sketches.store import Store, listing, prune
 from lpzero.statistics import StatisticsError
 from spaces.flexibert import FlexiBertSpace
@@ -266,6 +266,24 @@ def test_a_broken_record_beside_a_sketch_does_not_make_it_stale(tmp_path: Path) 
     sketch.with_name(f"{sketch.stem}.failure.json").write_bytes(b"{")  # read before the sketch
     assert [row["readable"] for row in listing(store)] == [True]
     assert prune(store, "stale") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["[" * 100_000, "[1]", '{"space": 3}', '{"options": {"seed": [1]}}', '{"space": {"name": []}}'],
+)
+def test_junk_in_a_cache_is_listed_as_unreadable(record: str, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    header = record.encode()
+    for ending, data in (
+        (".failure.json", header),
+        (".sketch", MAGIC + bytes(32) + len(header).to_bytes(8, "little") + header),
+    ):
+        path = store.path("nano-gpt2", "ab" * 32, ending)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    assert [row["readable"] for row in listing(store)] == [False]
+    assert prune(store, "stale")[0] == 2
 
 
 def test_a_sketch_of_a_space_that_builds_otherwise_now_is_stale(tmp_path: Path) -> None:

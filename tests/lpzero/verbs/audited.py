@@ -88,10 +88,13 @@ class Audit:
 
 
 def _started(arguments: tuple[Any, ...]) -> str | None:
-    """What is started; None for the engine's own process with limits that reads a tokenizer."""
-    from spaces.tokenizer import _CHILD
+    """What is started; None for the engine's own processes with limits."""
+    from spaces import limited_process, tokenizer
+    from spaces.tables import parquet_rows
 
-    is_ours = len(arguments) > 1 and list(arguments[1])[:3] == [sys.executable, "-c", _CHILD]
+    programs = (tokenizer.PROGRAM, parquet_rows.PROGRAM)
+    started = list(arguments[1])[:3] if len(arguments) > 1 else []
+    is_ours = started in [limited_process.words(program) for program in programs]
     return None if is_ours else f"starts {arguments[0]!r:.80}"
 
 

@@ -35,6 +35,7 @@ SMALLEST = (
         "search nano-gpt2 --compare --loop random --proxy depth --samples 9 --seeds 2"
         " --evaluator table --max-parameters 3e5 --quiet",
     ),
+    ("leaderboard", "leaderboard nano-rnn --proxy depth --add FORMULA --weights-seed 1 --quiet"),
     (
         "exhaustive run",
         "exhaust ROWS --space nano-gpt2 --target accuracy --smaller-is-better --batch 2 --length 8"
@@ -141,6 +142,12 @@ def _configurations(folder: Path) -> Path:
     return path
 
 
+def _formula(folder: Path) -> Path:
+    path = folder / "formula.json"
+    path.write_text(json.dumps({"formula": "mul(sum(width), sqrt(parameters))", "name": "mine"}))
+    return path
+
+
 def _text(folder: Path) -> Path:
     path = folder / "words.txt"
     path.write_text(SENTENCE)
@@ -149,6 +156,7 @@ def _text(folder: Path) -> Path:
 
 FILES = {
     "COLUMNS": write_csv,
+    "FORMULA": _formula,
     "TEXT": _text,
     "TOKENIZER": lambda folder: tokenizer_file(folder / "tokenizer.json"),
     "ROWS": _rows,

@@ -226,7 +226,7 @@ def test_a_missing_table_prints_the_fetch_command(tmp_path: Path) -> None:
 
 def test_no_data_root_prints_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LPZERO_DATA", raising=False)
-    with pytest.raises(TableError, match=r"set LPZERO_DATA or give --data .* fetch flexibert$"):
+    with pytest.raises(TableError, match=r"set LPZERO_DATA .* or give --data .* fetch flexibert$"):
         tables.load("flexibert")
 
 
