@@ -198,9 +198,13 @@ def _print_held_out(medians: dict[str, Any] | None) -> None:
 
 
 def show_exhaust(outcome: Outcome, request: Any) -> None:
-    """Print the best formulas, the counters, the winner on every part and the verdict."""
+    """Print the verdict, the best formulas, the counters, and the winner on every part."""
     result, form = outcome.result, "table"
     [table] = result["tables"]
+    best = result["best"]
+    if best is not None:
+        _print_headlines(result)
+        output.say()
     head = (
         f"{table['name']}: {table['target']}, space {table['space']}, chosen on"
         f" {table['n']['train']} architectures, tested on {table['n']['test']}"
@@ -212,20 +216,19 @@ def show_exhaust(outcome: Outcome, request: Any) -> None:
     beside += result["counters"]
     rows = [_rho_row("counter", line["proxy"], line["rho"]) for line in beside]
     output.print_rows(rows, form)
-    best = result["best"]
     output.say()
     if best is not None:
         judged = best["judged"][table["name"]]
         rows = [{"best on": part, **judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         output.say()
-        _print_headlines(result)
     print_verdict(result)
     output.say(
         f"{result['evaluated']:,} formulas evaluated{_screened(result)},"
         f" {sum(result['rejected'].values()):,} rejected, {result['seconds']:.1f} s; the measures"
         f" are in {result['out']}"
     )
+    output.say(f"next: lpzero report {shlex.quote(result['out'])}")
 
 
 def _screened(result: dict[str, Any]) -> str:
@@ -406,6 +409,8 @@ def show_search(outcome: Outcome, request: Any) -> None:
 
 def _print_search(result: dict[str, Any]) -> None:
     """Print the best architecture, its size and cost, and the steps at which it changes."""
+    from lpzero.search.answers import sentences
+
     best = dict(result["best"])
     output.say(json.dumps(best.pop("arch")))
     output.say()
@@ -433,8 +438,8 @@ def _print_search(result: dict[str, Any]) -> None:
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
     output.say(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
-    for remark in result.get("remarks", ()):
-        output.say(remark)
+    for sentence in (*sentences(result), *result.get("remarks", ())):
+        output.say(sentence)
     if outside:
         output.say(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"
