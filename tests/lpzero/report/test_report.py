@@ -459,7 +459,7 @@ def test_the_page_of_a_budget_says_what_was_trained_and_why(tmp_path: Path) -> N
     assert list(edge.y) == [entry["target"] for entry in result["front"]]
     names = charts["convergence"].names
     assert "without a search: random, the median" in names
-    text = read(write(run, figures=()).page).text
+    text = read(write(run).page).text
     for entry in result["trace"]:
         assert json.dumps(entry["arch"]) in text
     assert text.count("the largest expected improvement") >= 2
