@@ -18,6 +18,7 @@ import gc
 import io
 import json
 import os
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -85,17 +86,17 @@ def run(names: tuple[str, ...], config: Path, dtype: str) -> dict[str, Any]:
     """What one command takes: peak megabytes, seconds in all and of the proxies, the scores."""
     answer = config.with_name("answer.json")
     answer.unlink(missing_ok=True)
-    at_start = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     process = os.fork()
     if process == 0:
+        at_start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         act = bare_pass if names[0] in (BARE, FORWARD) else score
-        answer.write_text(json.dumps(act(names, str(config), dtype)))
+        answer.write_text(json.dumps([at_start, act(names, str(config), dtype)]))
         os._exit(0)
     _, status, used = os.wait4(process, 0)
-    rows = json.loads(answer.read_text()) if status == 0 else []
+    at_start, rows = json.loads(answer.read_text()) if status == 0 else (0, [])
     return {
         "code": os.waitstatus_to_exitcode(status),
-        "megabytes": used.ru_maxrss // MEGABYTE - (at_start >> 20),
+        "megabytes": (used.ru_maxrss - at_start) // MEGABYTE,
         "seconds": round(used.ru_utime + used.ru_stime, 2),
         "own_seconds": round(sum(row["seconds"] for row in rows), 2),
         "scores": {row["proxy"]: row["score"] or row["reason"] for row in rows},
