@@ -176,7 +176,8 @@ OURS = {
     ),
     "Predictors": (
         Claims("median test rho of the predictor, beside the formula", "beyond_counting", _SPLITS,
-               _of("autoformer-c100-kd", "pit-c100-kd", "pit-chaoyang-kd"), "predictor", "nested",
+               _of("nano-rnn", "nano-gpt2", "nano-flexibert", "autoformer-c100-kd", "pit-c100-kd",
+                   "pit-chaoyang-kd"), "predictor", "nested",
                n="splits"),
         Claims("rho of a predictor fitted to the other tables of decoders", "engine_proxies",
                ("Decoders",), _of("gpt2-wt103", "openlm", "transformer-xl"), "predictor",

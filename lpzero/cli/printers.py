@@ -16,6 +16,7 @@ from spaces.tables.source import NO_SPACE
 
 _MUCH = 0.05  # in rho
 _MILLI = 1000
+_BEST_MEANS = 10
 Fields = Mapping[str, Any]
 
 
@@ -367,6 +368,32 @@ def _figure(figure: dict[str, Any]) -> str:
     return f"tau {figure['tau']:.3f}" if figure["rho"] is None else f"{figure['rho']:.3f}"
 
 
+def show_leaderboard(outcome: Outcome, request: Any) -> None:
+    """Print the cells and the best proxy of each table, and the best mean ranks."""
+    from lpzero.proxies.leaderboard import FITTED
+
+    result, rows = outcome.result, []
+    proxies = {e["proxy"] for e in result["proxies"] if e["family"] != FITTED}
+    for entry in result["tables"]:
+        cells = [cell for cell in result["cells"] if cell["table"] == entry["name"]]
+        scored = [c for c in cells if c["n"] and not c["in_sample"] and c["proxy"] in proxies]
+        best = max(scored, key=lambda cell: cell["rho"], default=None)
+        row = {"table": entry["name"], "rows": entry["n"]}
+        row |= {s: sum(cell["state"] == s for cell in cells) for s in result["states"]}
+        row |= {"rho": None if best is None else best["rho"]}
+        rows.append(row | {"best": None if best is None else best["proxy"]})
+    output.print_rows(rows, "table", title="cells of each table, and its best proxy out of sample")
+    for means in result["mean_ranks"]:
+        title = (
+            f"\nmean ranks of {len(means['rows'])} proxies, {means['over']}: critical difference"
+            f" {means['critical_difference']:.1f}"
+        )
+        output.print_rows(means["rows"][:_BEST_MEANS], "table", title=title)
+    output.say()
+    output.say(f"page: {outcome.about['page']}")
+    output.say(f"JSON: {outcome.about['json']}")
+
+
 def show_search(outcome: Outcome, request: Any) -> None:
     """Print the best architecture, or the table of a comparison."""
     if request.compare:
@@ -379,6 +406,8 @@ def show_search(outcome: Outcome, request: Any) -> None:
 
 def _print_search(result: dict[str, Any]) -> None:
     """Print the best architecture, its size and cost, and the steps at which it changes."""
+    from lpzero.search.answers import sentences
+
     best = dict(result["best"])
     output.say(json.dumps(best.pop("arch")))
     output.say()
@@ -406,8 +435,8 @@ def _print_search(result: dict[str, Any]) -> None:
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
     output.say(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
-    for remark in result.get("remarks", ()):
-        output.say(remark)
+    for sentence in (*sentences(result), *result.get("remarks", ())):
+        output.say(sentence)
     if outside:
         output.say(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"

@@ -334,7 +334,7 @@ def choose_level(
         folded = [_searched(level, targets, of) for of in pairs]
         if not all(folded):
             continue
-        measured = [influence(_pooled(folds, rows), targets[rows]) for folds in folded]
+        measured = [influence(pooled(folds, rows), targets[rows]) for folds in folded]
         usable.append((level, folded))
         rhos.append(float(np.mean([of.rho for of in measured])))
         moves.append(np.mean([of.moves for of in measured], axis=0))
@@ -402,7 +402,7 @@ def _searched(
     return folds
 
 
-def _pooled(folds: Sequence[Fold], rows: IntArray) -> FloatArray:
+def pooled(folds: Sequence[Fold], rows: IntArray) -> FloatArray:
     """The share (n,) of each row from the fold it was left out of."""
     shares = np.zeros(len(rows))
     for fold in folds:

@@ -192,3 +192,17 @@ def paired_difference(a: FloatArray, b: FloatArray, targets: FloatArray) -> Diff
         rho_ci=percentile_interval(drawn),
         share_above=float(np.mean(drawn > 0)),
     )
+
+
+def partial_interval(scores: FloatArray, targets: FloatArray, given: FloatArray) -> Interval:
+    """The interval of the partial rho of scores and targets given a third vector, all (n,).
+
+    The three correlations are of the same resamples. A resample in which the third vector
+    determines the scores or the targets counts as 0, as in `partial_spearman`.
+    """
+    counts = draw_counts(len(targets), RESAMPLES)
+    s, t, g = rank(scores), rank_targets(targets), rank(given)
+    st, gt, sg = (spearman_resampled(counts, *pair) for pair in ((s, t), (g, t), (s, g)))
+    left = (1 - sg * sg) * (1 - gt * gt)
+    partial = np.divide(st - sg * gt, np.sqrt(left), out=np.zeros_like(st), where=left > 1e-12)
+    return percentile_interval(np.clip(partial, -1, 1))

@@ -21,8 +21,9 @@ from lpzero.errors import InputError
 from spaces.base import Space
 
 if TYPE_CHECKING:
-    from lpzero.proxies.measurements import Measurements
+    from lpzero.proxies.measurements import Context, Measurements
     from lpzero.proxies.network import Network
+    from lpzero.sketches.sketch import SketchOptions
 
 Terms = list[list[float]]  # block by block, the terms that add up to the block's value
 Function = Callable[["Network"], "float | Terms"]
@@ -139,6 +140,11 @@ class Proxy:
     def reads_sketches(self) -> bool:
         """Whether it is scored on sketches, unless `on_networks` is asked for."""
         return False
+
+    def all_sketching(self, context: Context) -> tuple[SketchOptions, ...]:
+        """The options of all sketches that it and its parts are scored on in this context."""
+        every = [options for part in self.parts for options in part.all_sketching(context)]
+        return tuple(dict.fromkeys(every))
 
     @property
     def needs_sketches(self) -> bool:

@@ -215,6 +215,10 @@ class FormulaProxy(Proxy):
         found = sign * values_of.block_means(expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
 
+    def all_sketching(self, context: Context) -> tuple[SketchOptions, ...]:
+        own = (self.sketching(context),) if self.reads_sketches else ()
+        return tuple(dict.fromkeys((*own, *Proxy.all_sketching(self, context))))
+
     def sketching(self, context: Context) -> SketchOptions:
         """The options of the sketches that the formula is scored on in this context."""
         own = self.options or SketchOptions()

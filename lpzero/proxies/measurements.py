@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -56,7 +56,7 @@ class Context:
     `batch` is its size, length and text where they are not the space's own; `definitions` of H, W
     and G are for formulas alone. `is_quick`: networks as a search has them, with weights drawn by
     name (`spaces.initialisation.ByName`) and less exact passes (`Network.is_quick`). Their scores
-    are cached apart from the others.
+    are cached apart from the others. Once `stops` is true no further network is run.
     """
 
     seed: int = 0
@@ -70,6 +70,7 @@ class Context:
     batch: Minibatch | None = None
     definitions: str = OURS
     is_quick: bool = False
+    stops: Callable[[], bool] = lambda: False
 
     def address(self, space: Space[Any], arch: Any) -> str:
         """The name under which the measures of the architecture's network are cached."""
@@ -87,15 +88,20 @@ class Record:
     """One measure of one network: the sum of its terms, their number, and the sum of each block.
 
     A score that is not finite is NaN. `seconds` of processor time include the shared passes.
+    `failure` says why there is no score to cache.
     """
 
     score: float
     count: int = 1
     blocks: tuple[float, ...] | None = None
     seconds: float = 0.0
+    failure: str | None = None
 
 
-MISSING = Record(math.nan)
+NOT_MEASURED = "not measured yet"
+MISSING = Record(math.nan, failure=NOT_MEASURED)
+# What is wrong for every architecture: it ends the measuring.
+REFUSALS = (StatisticsError, InputError, BatchError)
 
 
 class Architectures(NamedTuple):
@@ -151,7 +157,7 @@ class Measurements:
             return found
         addresses = [context.address(space, arch) for arch in archs]
         todo = self._missing(space, addresses, measures)
-        if todo:
+        if todo and not context.stops():
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
             context.options.check_batch(space, known[order[0]], context.chunk)
@@ -162,10 +168,20 @@ class Measurements:
             with closing(stream(task, tasks, context.workers, context.label)) as results:
                 for index, result in results:
                     self._note(order[index], measures, result)
+                    if context.stops():
+                        break
         records = self._known.records
         return {
             m.name: [records.get((name, _key(m)), MISSING) for name in addresses] for m in measures
         }
+
+    def failed_sketches(
+        self, space: Space[Any], archs: Sequence[Any], options: SketchOptions
+    ) -> dict[int, str]:
+        """Why an architecture has no sketch, by its place; missing sketches are built first."""
+        if self.context.stops():
+            return dict.fromkeys(range(len(archs)), NOT_MEASURED)
+        return self._sketches(space, archs, options).failed
 
     def values(
         self, space: Space[Any], archs: Sequence[Any], options: SketchOptions
@@ -245,12 +261,14 @@ class Measurements:
     def _note(
         self, name: str, measures: Sequence[Measure], result: dict[str, Record] | str | Lost
     ) -> None:
-        if isinstance(result, dict):
-            self._known.records.update({(name, key): record for key, record in result.items()})
-            return
-        reason = result.reason if isinstance(result, Lost) else result
-        logger.warning("architecture %s has no scores: %s", name[:12], reason)
-        self._known.records.update({(name, _key(m)): MISSING for m in measures})
+        if isinstance(result, Lost):
+            result = result.reason
+        if isinstance(result, str):
+            result = {_key(m): Record(math.nan, failure=result) for m in measures}
+        self._known.records.update({(name, key): record for key, record in result.items()})
+        for reason in dict.fromkeys(record.failure for record in result.values()):
+            if reason is not None:
+                logger.warning("architecture %s has no scores: %s", name[:12], reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,16 +289,23 @@ class _MeasureTask:
         name, arch = task
         records = _read(self.store, self.space.name, name)
         todo = [measure for measure in self.measures if _key(measure) not in records]
+        failed: dict[str, Record] = {}
         try:
             with single_thread():
                 network = self._network(arch)
-                records |= {_key(measure): evaluate(measure, network) for measure in todo}
-        except (StatisticsError, InputError, BatchError):  # wrong for every architecture
+                for measure in todo:
+                    try:
+                        records[_key(measure)] = evaluate(measure, network)
+                    except REFUSALS:
+                        raise
+                    except Exception as error:  # nor one measure's that of the others
+                        failed[_key(measure)] = Record(math.nan, failure=_reason(error))
+        except REFUSALS:
             raise
         except Exception as error:  # one architecture's failure must not end the run
-            return f"{type(error).__name__}: {error}"
+            return _reason(error)
         _write(self.store, self.space.name, name, records)
-        return records
+        return records | failed
 
     def _network(self, arch: Any) -> Network:
         from lpzero.proxies.network import Network
@@ -309,6 +334,10 @@ class _MeasureTask:
             wide_tokens=wide,
             is_quick=self.is_quick,
         )
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 @lru_cache(maxsize=2)

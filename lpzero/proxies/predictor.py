@@ -22,7 +22,7 @@ from primitives.formula import Formula
 from spaces.base import Space
 
 if TYPE_CHECKING:
-    from lpzero.proxies.measurements import Measurements
+    from lpzero.proxies.measurements import Context, Measurements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +47,12 @@ class PredictorProxy(Proxy):
     @property
     def _formulas(self) -> tuple[Formula, ...]:
         return (self.predictor.formula, *self.predictor.terms)
+
+    def all_sketching(self, context: Context) -> tuple[SketchOptions, ...]:
+        if not self.reads_sketches:
+            return ()
+        seeds = range(self.n_seeds)
+        return tuple(self._part(self.predictor.formula, s).sketching(context) for s in seeds)
 
     def _part(self, formula: Formula, seed: int = 0) -> FormulaProxy:
         options = self.options

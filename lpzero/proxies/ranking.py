@@ -88,7 +88,7 @@ def rank_with_scores(
             fitting = "without --proxy, proxies that apply are ranked"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
     measurements = Measurements(ranking.context)
-    judged = _RankedTable(table, ranking, measurements)
+    judged = RankedTable(table, ranking, measurements)
     for contexts in ranking.others().values():
         for context in contexts:
             prefetch(table, proxies, measurements.at(context))
@@ -114,6 +114,7 @@ class TableColumn(Proxy):
     archs: Sequence[Any]
     values: FloatArray
     definition: str = "a column of the table"
+    chosen_on: tuple[tuple[str, int | None], ...] = ()
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
@@ -165,7 +166,7 @@ def chosen_on(proxy: Proxy, table: Table | ColumnTable) -> dict[str, int | None]
     return {name: seed for part in parts for name, seed in chosen_on(part, table).items()} | own
 
 
-class _RankedTable:
+class RankedTable:
     """A table that gives the row of each proxy."""
 
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
@@ -177,12 +178,16 @@ class _RankedTable:
         table = self.table
         scores = proxy.score(table.space, table.archs, self.measurements)
         self.scores[proxy.name] = scores
+        beside = {**self._over_seeds(proxy), **self._exact(proxy, scores)}
+        return self.row_of(proxy, scores, beside | {"seconds": self.seconds(proxy, table.archs)})
+
+    def row_of(self, proxy: Proxy, scores: FloatArray, beside: Row) -> Row:
+        """The row of a proxy with these scores (n,), and what stands beside them."""
         asked = (ALL,) if self.ranking.is_brief else ()
         judged = {part: of.to_json() for part, of in self.judged.judge(scores, *asked).items()}
         if self.ranking.is_brief:
             judged |= {part: {"rho": rho} for part, rho in self.judged.rhos(scores).items()}
-        beside = {**self._over_seeds(proxy), **self._exact(proxy, scores)}
-        return _row(proxy, table, scores, judged, beside | {"seconds": self.seconds(proxy)})
+        return _row(proxy, self.table, scores, judged, beside)
 
     def _exact(self, proxy: Proxy, scores: FloatArray) -> Row:
         """Rho of a formula on whole tensors, and the rho between these scores and the usual."""
@@ -211,14 +216,13 @@ class _RankedTable:
         measurements = self.measurements.at(context)
         return self.judged.rho(proxy.score(self.table.space, self.table.archs, measurements))
 
-    def seconds(self, proxy: Proxy) -> float | None:
+    def seconds(self, proxy: Proxy, archs: Sequence[Any]) -> float | None:
         """The median cost of an architecture; None where it is unknown (formulas on sketches)."""
         if not proxy.is_measured:
             return None
         if not proxy.measures:
             return 0.0
-        table = self.table
-        records = self.measurements.records(table.space, table.archs, proxy.measures).values()
+        records = self.measurements.records(self.table.space, archs, proxy.measures).values()
         return float(np.median(np.sum([[r.seconds for r in of] for of in records], axis=0)))
 
 

@@ -148,6 +148,12 @@ def get(name: str) -> Proxy:
     return _PROXIES[name]
 
 
+def family(name: str) -> str:
+    """The family of the proxy of that name: our module that declares it, or "plug-in"."""
+    load_families()
+    return _FAMILIES[name].rpartition(".")[2] if name in _FAMILIES else "plug-in"
+
+
 def snapshot() -> dict[str, Proxy]:
     """The registered proxies by name, as a copy."""
     load_families()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run
 
 _MILLI = 1000
+Row = Mapping[str, Any]
 
 
 def content(run: RankingRun, *others: Any) -> Content:
@@ -69,27 +70,57 @@ def _found(run: RankingRun) -> list[Markup | Chart | None]:
     ]
 
 
+def _proxy(row: Row) -> Cell:
+    shown = row["proxy"] + (" (in sample)" if row.get("in_sample") else "")
+    return Cell(element("code", shown), str(row["proxy"]))
+
+
+def _milliseconds(row: Row) -> Cell:
+    cost = row.get("seconds")
+    return number(None if cost is None else cost * _MILLI, 1)
+
+
+# What tables of proxies show, by the header of the column, from a row of `lpzero rank`.
+COLUMNS: dict[str, Callable[[Row], Child | Cell]] = {
+    "proxy": _proxy,
+    "ρ": lambda row: with_interval(row.get("rho"), row.get("rho_ci")),
+    "τ": lambda row: with_interval(row.get("tau"), row.get("tau_ci")),
+    "ρ test": lambda row: number(row.get("test", {}).get("rho")),
+    "given parameters": lambda row: number(row.get("rho_given_params")),
+    "within groups": lambda row: number(row.get("rho_within")),
+    "pairs in order": lambda row: number(row.get("pairs_within")),
+    "untied": lambda row: number(row.get("rho_untied")),
+    "top 10%": lambda row: number(row.get("top_precision")),
+    "ms": _milliseconds,
+    "paper": lambda row: row.get("paper") or NOTHING,
+}
+_SHOWN = (
+    "proxy",
+    "ρ",
+    "τ",
+    "ρ test",
+    "given parameters",
+    "within groups",
+    "top 10%",
+    "ms",
+    "paper",
+)
+
+
+def proxies_table(
+    caption: str,
+    rows: Sequence[Row],
+    columns: Mapping[str, Callable[[Row], Child | Cell]],
+    name: str | None = None,
+) -> Markup:
+    """A sortable table of proxies with these columns."""
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
+    return table(caption, [list(columns)], cells, sortable=True, name=name)
+
+
 def _table(run: RankingRun) -> Markup:
-    header = ["proxy", "ρ", "τ", "ρ test", "given parameters", "within groups", "top 10%"]
-    header += ["ms", "paper"]
-    rows: list[list[Child | Cell]] = []
-    for row in run.rows:
-        cost = row["seconds"]
-        shown = row["proxy"] + (" (in sample)" if row["in_sample"] else "")
-        rows.append(
-            [
-                Cell(element("code", shown), str(row["proxy"])),
-                with_interval(row["rho"], row["rho_ci"]),
-                with_interval(row["tau"], row.get("tau_ci")),
-                number(row.get("test", {}).get("rho")),
-                number(row["rho_given_params"]),
-                number(row["rho_within"]),
-                number(row["top_precision"]),
-                number(None if cost is None else cost * _MILLI, 1),
-                row["paper"] or NOTHING,
-            ]
-        )
-    return table(f"{len(rows)} proxies, best first", [header], rows, sortable=True)
+    caption = f"{len(run.rows)} proxies, best first"
+    return proxies_table(caption, run.rows, {name: COLUMNS[name] for name in _SHOWN})
 
 
 def _best(run: RankingRun) -> list[Markup | Chart | None]:

@@ -59,7 +59,8 @@
     const rows = [...table.tBodies[0].rows];
     let count = 0;
     for (const row of rows) {
-      const text = (row.querySelector("code") ?? row).textContent.toLowerCase();
+      const shown = "long" in table.dataset ? row.querySelector("code") ?? row : row;
+      const text = shown.textContent.toLowerCase();
       const fits = text.includes(wanted);
       row.hidden = !fits || (isLong && count >= FIRST_ROWS);
       count += fits ? 1 : 0;
@@ -105,14 +106,21 @@
       const [count, total] = show(table);
       if (input.value.trim()) said.textContent = `${count} of ${total}`;
       else said.textContent = "";
+      if (all === null) return;
       all.hidden = total <= FIRST_ROWS;
       all.textContent = table.dataset.all === "yes" ? `Show ${FIRST_ROWS}` : `Show all ${total}`;
     };
     input.addEventListener("input", () => { table.dataset.wanted = input.value; update(); });
-    all.addEventListener("click", () => {
+    all?.addEventListener("click", () => {
       table.dataset.all = table.dataset.all === "yes" ? "no" : "yes";
       update();
     });
+    for (const button of box.querySelectorAll("button[data-wanted]")) {
+      button.addEventListener("click", () => {
+        input.value = button.dataset.wanted;
+        input.dispatchEvent(new Event("input"));
+      });
+    }
     for (const button of box.querySelectorAll("button[data-copy]")) {
       button.addEventListener("click", async () => {
         const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache, partial
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from lpzero.discover import levels, record, table_fitness
+from lpzero.exhaust import record as exhaust_record
 from lpzero.judgement import table as judged_table
 from lpzero.report import page, style
 from lpzero.scores import branch_table, weighted_sums
@@ -22,6 +24,7 @@ from lpzero.scores.products import Beam
 from lpzero.scores.tabulation import Tabulated
 from lpzero.search import comparison
 from lpzero.sketches.sketch import Sketch
+from primitives import space_size
 from tests.lpzero.report import headless_browser
 from tests.lpzero.report.headless_browser import Browser
 from tests.lpzero.small_campaign import discovery
@@ -87,10 +90,12 @@ def _cached_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _measured_once() -> Iterator[None]:
-    """What a campaign's page states of its language, and the judgement of equal scores on equal
+    """What a page states of its run's language, and the judgement of equal scores on equal
     rows, as those of the counters are, are computed once in a process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record, "measure", lru_cache(record.measure))
+        measure = lru_cache(space_size.measure)
+        for module in (space_size, record, exhaust_record, sys.modules["lpzero.exhaust.report"]):
+            patch.setattr(module, "measure", measure)
         for name in ("judge", "paired_difference"):
             patch.setattr(judged_table, name, _once(getattr(judged_table, name)))
         yield
@@ -131,8 +136,6 @@ def whole_search() -> Iterator[WholeSearch]:
         (levels, "_SIZES", (20,)),
         (levels, "Beam", narrow),
         (table_fitness, "Beam", narrow),
-        (weighted_sums, "_GENERATIONS", 1),
-        (weighted_sums, "_OFFSPRING", 100),
         (weighted_sums, "_EXACT", 16),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in patched]

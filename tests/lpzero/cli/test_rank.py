@@ -21,9 +21,11 @@ from spaces.tables.table import Table, make_table
 
 @pytest.fixture
 def small_table(monkeypatch: pytest.MonkeyPatch) -> Table:
-    """A table of twelve architectures under the name nano-gpt2."""
+    """A table of twelve small architectures under the name nano-gpt2."""
     space = spaces.get("nano-gpt2")
-    rows = [(str(i), space.sample(random.Random(i)), float(i % 5)) for i in range(12)]
+    drawn = dict.fromkeys(space.sample(random.Random(i)) for i in range(60))
+    archs = sorted(drawn, key=space.parameters)[:12]
+    rows = [(str(i), arch, float(i % 5)) for i, arch in enumerate(archs)]
     table = make_table("nano-gpt2", space, rows, "made up", "none")
     monkeypatch.setattr("spaces.tables.load_any", lambda name, data=None, space=None: table)
     return table

@@ -154,6 +154,7 @@ def test_scores_of_any_size_are_told_apart(
     assert capsys.readouterr().out.split() == ["score", "n", shown, "0.500"]
 
 
+@pytest.mark.slow
 def test_a_space_alone_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--samples", "40", "--mutants", "5", "--iterations", "1"]
     code, out, err = call(capsys, "nano-flexibert", *sizes, "--format", "json")

@@ -32,6 +32,7 @@ LINES = {
     " --generations 3 --unaries 1 --permutations 2 --quiet",
     "exhaust": f"ROWS --space nano-gpt2 --target accuracy {_SMALL} --permutations 2 --out all",
     "export": "sum(abs(W)) --to latex --out formula.tex",
+    "leaderboard": "nano-gpt2 nano-rnn --proxy depth --proxy parameters --proxy sept --quiet",
     "rank": f"nano-gpt2 {_PROXIES} --proxy rank-mean(parameters,depth,flops)"
     " --proxy rank-mean(depth,attention-parameters,decoder-parameters,sept)"
     " --proxy projections",

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from lpzero.judgement import bootstrap
-from lpzero.judgement.correlation import spearman
+from lpzero.judgement.correlation import partial_spearman, spearman
 from tests.lpzero.judgement.score_rows import kendall_resampled
 
 
@@ -72,3 +72,17 @@ def test_resamples_in_parts_have_the_same_correlations(monkeypatch: pytest.Monke
         assert (bootstrap.spearman_resampled(counts, x, y) == whole).all()
         assert (kendall_resampled(counts, x, y) == tau).all()
     assert len(set(whole)) > 30
+
+
+def test_the_partial_interval_is_that_of_a_loop_over_the_resamples() -> None:
+    rng = np.random.default_rng(4)
+    targets = rng.integers(0, 30, 25).astype(float)
+    scores, given = targets + rng.normal(0, 8, 25), targets + rng.integers(0, 20, 25)
+    drawn = []
+    for counts in bootstrap.draw_counts(25, bootstrap.RESAMPLES).astype(int)[:200]:
+        rows = np.repeat(np.arange(25), counts)
+        drawn.append(partial_spearman(scores[rows], targets[rows], given[rows]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bootstrap, "RESAMPLES", 200)
+        found = bootstrap.partial_interval(scores, targets, given)
+    assert found == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1e-12)

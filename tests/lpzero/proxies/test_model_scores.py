@@ -212,6 +212,7 @@ def test_importing_the_package_imports_neither_torch_nor_transformers() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
     code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -223,6 +223,7 @@ def test_searches_inside_a_comparison_run_alone(monkeypatch: pytest.MonkeyPatch)
     assert (inside.label, inside.say, inside.device) == (None, None, "cpu:0")
 
 
+@pytest.mark.slow
 def test_a_supernet_measures_architectures_of_its_own_space_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

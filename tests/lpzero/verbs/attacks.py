@@ -30,6 +30,7 @@ _COLUMNS = "HONEST_COLUMNS --target accuracy"
 _LOOP = "--loop random --proxy depth --samples 2 --quiet"
 _HF = "--hf HONEST_CONFIG --batch 2 --length 8"
 _SUPERNET = "train nano-autoformer --supernet --steps 1 --batch 2 --images 2 --quiet"
+_BOARD = "leaderboard nano-rnn --proxy depth --quiet"
 _BUILD = "train nano-rnn --n 2 --seeds 2 --steps 1 --quiet"
 
 # A command for every option and argument whose value is a file or a folder.
@@ -58,6 +59,14 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "exhaust pit-c100 --data DATA --cache CACHE --out NEW",
     ),
     "export": ("export RUN --to json", "export RUN --to python --all", "export FORMULA --to json"),
+    "leaderboard": (
+        f"{_BOARD} --out RUN",
+        "leaderboard TABLE --proxy depth --quiet --out NEW",
+        f"{_BOARD} --add FORMULA --out NEW",
+        "leaderboard nano-rnn --proxy FORMULA --quiet --out NEW",
+        "leaderboard pit-c100 --data DATA --proxy depth --quiet --out NEW",
+        "leaderboard nano-gpt2 --proxy snip --time-limit 1 --quiet --cache CACHE --out NEW",
+    ),
     "rank": (
         "rank TABLE --target accuracy --proxy depth",
         f"rank {_COLUMNS} --proxy RUN",
@@ -118,7 +127,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 # Verbs that need the space of a run or of a table, and therefore look up what the file names.
 LOOK_UP = {
-    "counters", "discover", "exhaust", "export", "rank", "score", "search", "specialise", "stats",
+    "counters", "discover", "exhaust", "export", "rank", "score", "search",
+    "specialise", "stats",
 }  # fmt: skip
 # Options of texts that are no files, or that the user writes as code of their own (`is_code`).
 NOT_FILES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -35,6 +36,7 @@ SMALLEST = (
         "search nano-gpt2 --compare --loop random --proxy depth --samples 9 --seeds 2"
         " --evaluator table --max-parameters 3e5 --quiet",
     ),
+    ("leaderboard", "leaderboard nano-rnn --proxy depth --add FORMULA --weights-seed 1 --quiet"),
     (
         "exhaustive run",
         "exhaust ROWS --space nano-gpt2 --target accuracy --smaller-is-better --batch 2 --length 8"
@@ -141,6 +143,12 @@ def _configurations(folder: Path) -> Path:
     return path
 
 
+def _formula(folder: Path) -> Path:
+    path = folder / "formula.json"
+    path.write_text(json.dumps({"formula": "mul(sum(width), sqrt(parameters))", "name": "mine"}))
+    return path
+
+
 def _text(folder: Path) -> Path:
     path = folder / "words.txt"
     path.write_text(SENTENCE)
@@ -149,6 +157,7 @@ def _text(folder: Path) -> Path:
 
 FILES = {
     "COLUMNS": write_csv,
+    "FORMULA": _formula,
     "TEXT": _text,
     "TOKENIZER": lambda folder: tokenizer_file(folder / "tokenizer.json"),
     "ROWS": _rows,
@@ -201,7 +210,7 @@ def test_a_verb_is_one_file(
     verbs.commands.cache_clear()
     try:
         assert command(["--help"]) == 0
-        assert "greet       Say hello to somebody." in capsys.readouterr().out
+        assert re.search(r"greet +Say hello to somebody\.", capsys.readouterr().out)
         assert command(["greet", "you", "--times", "2", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out) == [{"greeting": "hello you"}] * 2
         assert command(["greet", "you", "--times", "10"]) == 2

@@ -162,6 +162,7 @@ def weights_of(
     return by_input["x"], by_input[other], linear.bias
 
 
+@pytest.mark.slow
 def test_the_lstm_recipe_is_torchs_lstm() -> None:
     model = SMALL.build(SMALL.from_json(LSTM), 4).double()
     tokens = SMALL.batch(0)
