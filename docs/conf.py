@@ -7,12 +7,14 @@ Python functions) get it when they are read.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+_BEST = 12  # mean ranks of the summary
 sys.path.insert(0, str(ROOT))
 
 project = "LPZero engine"
@@ -72,6 +74,69 @@ def functions_page() -> str:
     return "\n".join([*lines, "```"])
 
 
+def leaderboard_summary() -> str:
+    """The best mean ranks of the stored leaderboard, and the cells and the best of each table."""
+    board = _leaderboard()
+    families = {entry["proxy"]: entry["family"] for entry in board["proxies"]}
+    lines = []
+    for means in board["mean_ranks"]:
+        lines += [
+            f"{means['over'].capitalize()}, {len(means['rows'])} proxies on {len(means['spaces'])}"
+            f" spaces ({', '.join(means['spaces'])}), critical difference"
+            f" {means['critical_difference']:.1f}:",
+            "",
+            "| proxy | family | mean rank | mean rho |",
+            "|---|---|---|---|",
+        ]
+        for row in means["rows"][:_BEST]:
+            figures = f"{row['mean_rank']:.1f} | {row['mean_rho']:.3f}"
+            lines.append(f"| `{row['proxy']}` | {row['family']} | {figures} |")
+        lines.append("")
+    states = list(board["states"])
+    lines += [f"| table | rows | {' | '.join(states)} | best that was not chosen on it | rho |"]
+    lines += ["|---" * (len(states) + 4) + "|"]
+    for table in board["tables"]:
+        cells = [cell for cell in board["cells"] if cell["table"] == table["name"]]
+        counts = [str(sum(cell["state"] == state for cell in cells)) for state in states]
+        done = [c for c in cells if c["state"] == "complete" and not c["in_sample"]]
+        done = [c for c in done if families[c["proxy"]] != "fitted"]
+        best = max(done, key=lambda cell: cell["rho"])
+        shown = f"{best['proxy']} | {best['rho']:.3f}"
+        lines.append(f"| {table['name']} | {table['n']} | {' | '.join(counts)} | {shown} |")
+    total = " | ".join(f"{count:,}" for count in board["states"].values())
+    return "\n".join([*lines, f"| all | | {total} | | |"])
+
+
+def leaderboard_page() -> str:
+    """Rho of every proxy of the stored leaderboard on every table that it has been computed on."""
+    board = _leaderboard()
+    cells = {(cell["proxy"], cell["table"]): cell for cell in board["cells"]}
+    tables = [table["name"] for table in board["tables"]]
+    lines = [f"| proxy | family | {' | '.join(tables)} |", "|---" * (len(tables) + 2) + "|"]
+    for entry in board["proxies"]:
+        row = [_rho(cells.get((entry["proxy"], table))) for table in tables]
+        if any(text not in ("", "×") for text in row):
+            lines.append(f"| `{entry['proxy']}` | {entry['family']} | {' | '.join(row)} |")
+    legend = "In brackets: in sample. c: counts only. n/rows: on a part of the rows. ×: refused."
+    return "\n".join(["", "### Every proxy", "", legend, "", *lines])
+
+
+def _rho(cell: dict[str, Any] | None) -> str:
+    if cell is None or cell["state"] == "missing":
+        return ""
+    if cell["state"] == "refused":
+        return "×"
+    shown = f"({cell['rho']:.3f})" if cell["in_sample"] else f"{cell['rho']:.3f}"
+    part = "" if cell["state"] == "complete" else f" {cell['n']}/{cell['rows']}"
+    return f"{shown}{' c' if cell['counts_only'] else ''}{part}"
+
+
+def _leaderboard() -> dict[str, Any]:
+    stored = (ROOT / "docs" / "leaderboard.json").read_text(encoding="utf-8")
+    board: dict[str, Any] = json.loads(stored)
+    return board
+
+
 def contents() -> str:
     """The side bar: every page that there is."""
     parts = {
@@ -100,6 +165,7 @@ def contents() -> str:
 _DECLARED = {
     "docs/options": options_page,
     "docs/list-of-proxies": proxies_page,
+    "docs/leaderboard": leaderboard_page,
     "docs/python-functions": functions_page,
     root_doc: contents,
 }

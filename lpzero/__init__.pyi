@@ -17,7 +17,7 @@ from lpzero.python.discovery import Discovery as _Discovery
 from lpzero.python.formula import FormulaObject
 from lpzero.python.formula import formula as formula
 from lpzero.python.inputs import AnyTable, Data, ProxyLike, SpaceLike
-from lpzero.python.rows import Exhausted, Rows, SearchResult, TrainedTable
+from lpzero.python.rows import Exhausted, RankedRow, Rows, SearchResult, TrainedTable
 from lpzero.statistics.layout import Layout as Layout
 from lpzero.statistics.objective import Loss
 
@@ -40,6 +40,70 @@ class Discovery(_Discovery):
     earlier `fit` found. `progress` None shows a bar in a terminal or a notebook. A callback gets a
     `Progress` after every generation and returns True to stop.
     """
+
+    out: str | Path | None
+    resume: bool
+    preset: str | None
+    method: str | None
+    population: int | None
+    generations: int | None
+    offspring: int | None
+    pool: float | None
+    crossover: float | None
+    mutation: float | None
+    neighbours: float | None
+    immigrants: float | None
+    statistics: Sequence[str] | None
+    unaries: int | None
+    depth: int | None
+    terms: int | None
+    columns: Sequence[str] | None
+    terms_from: Sequence[str] | None
+    columns_only: bool | None
+    columns_as: str | None
+    same_statistic: bool | None
+    sign: str | None
+    reductions: Sequence[str] | None
+    chains: str | None
+    binary_weights: str | None
+    survivors: str | None
+    whole_table: bool | None
+    rules: Sequence[str] | None
+    objectives: Sequence[str] | None
+    across: str | None
+    archs: int | None
+    choose: str | None
+    weights_seeds: int | None
+    stable: float | None
+    predictor: str | None
+    seed: int | None
+    start: Sequence[str] | None
+    target: str | None
+    smaller_is_better: bool
+    ids: str | None
+    task: str | None
+    impute: bool
+    categories: bool
+    upstream_dims: bool
+    forward_only: bool
+    is_random: bool
+    time_limit: float | None
+    split_seed: int | None
+    weights_seed: int | None
+    permutations: int
+    track: Sequence[str]
+    corpus: str | Path | None
+    tokenizer: str | Path | None
+    batch: int | None
+    length: int | None
+    definitions: str | None
+    tables_folder: str | Path | None
+    jobs: int
+    backend: str
+    scheduler: str | None
+    device: str
+    memory: int | None
+    cache: str | Path | None
     def __init__(
         self,
         data: Data | Sequence[Data] | None = None,
@@ -158,7 +222,7 @@ def exhaust(
 
 def load(
     path: str | Path,
-) -> Discovery | FormulaObject | SearchResult | Rows | Exhausted:
+) -> Discovery | FormulaObject | SearchResult | Rows[RankedRow] | Exhausted:
     """What is in a run's directory, as the function gives it that made the run, or in a file.
 
     A campaign is a `Discovery`, a search a `SearchResult`, a ranking `Rows`; an exported formula is
@@ -217,7 +281,7 @@ def rank(
     memory: int | None = None,
     cache: str | Path | None = None,
     weights_seed: int = 0,
-) -> Rows:
+) -> Rows[RankedRow]:
     """A row per proxy against the targets of the data, best first.
 
     Without proxies all that apply are ranked, but for released recipes and those that run on more
@@ -276,6 +340,7 @@ def search(
     starts: int | None = None,
     mutants: int | None = None,
     probability: float | None = None,
+    front: str | None = None,
     parents: int | None = None,
     chosen: int | None = None,
     iterations: int | None = None,
@@ -326,7 +391,8 @@ def search(
 
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
-    evaluator. Several proxies or loops need `compare=True`.
+    evaluator; a `Discovery` on objects of the space brings its own. Several proxies or loops need
+    `compare=True`.
     """
 
 def train(

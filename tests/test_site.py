@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import lpzero
@@ -69,3 +71,14 @@ def test_a_release_has_at_most_800_words_under_four_headings() -> None:
         assert len(release.split()) <= 800
         headings = re.findall(r"^### (.*)$", release, re.M)
         assert set(headings) <= {"Added", "Changed", "Fixed", "Results"}
+
+
+def test_the_page_of_the_leaderboard_is_that_of_its_json(site: dict[str, Any]) -> None:
+    docs = ROOT / "docs"
+    board = json.loads((docs / "leaderboard.json").read_text(encoding="utf-8"))
+    schema = json.loads((docs / "leaderboard.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(board, schema)
+    assert len(board["cells"]) == sum(board["states"].values())
+    assert site["leaderboard_summary"]() in (docs / "leaderboard.md").read_text(encoding="utf-8")
+    of_every_table = site["leaderboard_page"]().splitlines()
+    assert sum(line.startswith("| `") for line in of_every_table) >= 15

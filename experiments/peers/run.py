@@ -14,7 +14,7 @@ import operator
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ from lpzero.discover.levels import choose_level
 from lpzero.judgement.correlation import spearman, spearman_many
 from lpzero.judgement.ranks import rank_targets
 from lpzero.runs.journal import Journal
-from lpzero.scores.column_predictor import predictor_scores, ridge_scores
+from lpzero.scores.column_predictor import LeftOut, predictor_scores, ridge_scores
 from lpzero.scores.columns import select
 from lpzero.scores.gaussian import normal_targets
 from spaces.tables import ColumnTable, load_any, split
@@ -66,6 +66,7 @@ class Fitted(NamedTuple):
     scores: FloatArray
     evaluated: int | None = None
     text: str = ""
+    folds: Sequence[LeftOut] = ()
 
 
 @click.command()
@@ -153,7 +154,7 @@ def measure(name: str, seed: int, data: str | None) -> Iterator[dict[str, Any]]:
             continue
         yield line(peer, fitted, time.process_time() - start)
     start = time.process_time()
-    predicted = predictor_scores(columns, rows, table.targets, ours.scores)
+    predicted = predictor_scores(columns, rows, table.targets, ours.scores, ours.folds)
     yield line("lpzero-predictor", Fitted(predicted), time.process_time() - start)
     ridge = ridge_scores(columns, rows, table.targets)
     yield line("ridge", Fitted(ridge), 0.0)
@@ -168,7 +169,8 @@ def formula_of_ours(
     assert choice is not None, "columns differ between rows"
     level = choice.level
     best = level.best(table.targets, rows, 1)[0]
-    return Fitted(level.scores(best), levels[0].search.evaluated, str(level.formula(best)))
+    evaluated, text = levels[0].search.evaluated, str(level.formula(best))
+    return Fitted(level.scores(best), evaluated, text, choice.folded[0])
 
 
 def by_gplearn(task: Task) -> Fitted:
@@ -299,7 +301,10 @@ def _operon(task: Task, evaluations: int) -> Any:
 
 
 def by_boosting(task: Task) -> Fitted:
-    """Gradient boosting of trees; how many are used is chosen by rows held back."""
+    """Gradient boosting of trees; how many are used is chosen by rows held back.
+
+    It reads single precision: columns are given as signed logarithms, which trees split alike.
+    """
     from sklearn.ensemble import GradientBoostingRegressor
 
     model = GradientBoostingRegressor(
@@ -311,8 +316,9 @@ def by_boosting(task: Task) -> Fitted:
         validation_fraction=0.15,
         random_state=task.seed,
     )
-    model.fit(task.known, task.target)
-    return Fitted(np.asarray(model.predict(task.points)))
+    points = np.sign(task.points) * np.log1p(np.abs(task.points))
+    model.fit(points[task.rows], task.target)
+    return Fitted(np.asarray(model.predict(points)))
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

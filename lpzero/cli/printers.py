@@ -406,6 +406,8 @@ def show_search(outcome: Outcome, request: Any) -> None:
 
 def _print_search(result: dict[str, Any]) -> None:
     """Print the best architecture, its size and cost, and the steps at which it changes."""
+    from lpzero.search.answers import sentences
+
     best = dict(result["best"])
     output.say(json.dumps(best.pop("arch")))
     output.say()
@@ -433,8 +435,8 @@ def _print_search(result: dict[str, Any]) -> None:
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
     output.say(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
-    for remark in result.get("remarks", ()):
-        output.say(remark)
+    for sentence in (*sentences(result), *result.get("remarks", ())):
+        output.say(sentence)
     if outside:
         output.say(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"

@@ -20,9 +20,9 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.ranks import rank_targets
-from lpzero.scores.column_features import MAIN, PAIRS, SINGLE, Features, features_of
+from lpzero.scores.column_features import MAIN, PAIRS, SINGLE, Features, features_of, with_pairs
 from lpzero.scores.values import Values
-from lpzero.scores.weighted_sums import Searched, fit_weights, search
+from lpzero.scores.weighted_sums import Searched, fit_weights, residuals, search
 from primitives.formula import Formula
 
 # Name, features, how many of them: simplest first.
@@ -37,6 +37,8 @@ LEVELS = (
     ("products, 4", PAIRS, 4),
     ("products, 8", PAIRS, 8),
     ("products, 12", PAIRS, 12),
+    ("products, 16", PAIRS, 16),
+    ("products, 24", PAIRS, 24),
 )
 MOST_ROWS = 2000  # that are searched: of more rows a sample is, and weights are fitted on all
 _ROWS_OF_A_FEATURE = 15  # a sum of more features than rows allow is that of as many
@@ -107,9 +109,12 @@ class ColumnSearch:
             if len(rows) > MOST_ROWS:
                 drawn = np.random.default_rng(self.seed)
                 sample = np.sort(drawn.choice(rows, MOST_ROWS, replace=False))
-            features = features_of(self.columns, sample, kind)
+            features = features_of(self.columns, sample, MAIN if kind == MAIN else SINGLE)
+            ranks = rank_targets(targets[sample])
+            if kind == PAIRS and len(features):
+                features = with_pairs(features, residuals(features, ranks))
             most = min(most, max(1, len(sample) // _ROWS_OF_A_FEATURE))
-            searched = search(features, rank_targets(targets[sample]), most, self.seed)
+            searched = search(features, ranks, most)
             no_values = replace(features, values=np.empty((len(features), 0)))
             self._memory[key] = no_values, searched
         return self._memory[key]

@@ -86,7 +86,9 @@ class _Split:
         column, values = _best_column(self.table, chosen_on)
         hidden, columns = fitness.table.targets, fitness.columns.values
         ridge = ridge_scores(columns, chosen_on, hidden)
-        predicted = predictor_scores(columns, chosen_on, hidden, scores)
+        predicted = predictor_scores(
+            columns, fitness.train_valid_rows, hidden, scores, fitness.level_choice.folded[0]
+        )
         rows = split(self.table, seed).open_test()
         targets = self.table.targets[rows]
         return {

@@ -247,7 +247,7 @@ class Settings:
         NESTED,
         "How the winner is chosen: nested cross-validates how much of the networks to read,"
         " from a single counter to four reliable terms, and of columns how long a formula may"
-        " be, from a single column to a weighted sum of twelve products; it takes the simplest"
+        " be, from a single column to a weighted sum of 24 products; it takes the simplest"
         " level that is as good as the best; stable takes the best rho on train and valid among"
         " formulas whose scores repeat with other seeds (see --stable), valid the member of the"
         " front that is best on valid, train the formula with the best fitness. With --terms 1, a"

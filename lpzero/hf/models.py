@@ -151,6 +151,7 @@ def _maker(fields: Mapping[str, Any], place: str) -> Callable[[], nn.Module]:
     def make() -> nn.Module:
         config = make_configuration(fields, place)
         config._attn_implementation = _EAGER
+        config._experts_implementation = _EAGER  # the others refuse float64
         model: nn.Module = kind(config)
         return model
 

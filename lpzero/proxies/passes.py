@@ -131,8 +131,13 @@ def _calls(network: Network, part: slice) -> list[list[LayerRows]]:
     calls: list[list[LayerRows]] = [[] for _ in network.blocks]
     handles = []
 
-    def keep(index: int) -> Any:
+    def keep(index: int, name: str) -> Any:
         def hook(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
+            if not isinstance(output, Tensor):
+                raise InputError(
+                    f"{name} of block {index} gives several tensors, as a router of experts does:"
+                    " it is no hidden layer"
+                )
             calls[index].append(LayerRows(args[0].flatten(0, -2), output.flatten(0, -2)))
 
         return hook
@@ -140,7 +145,7 @@ def _calls(network: Network, part: slice) -> list[list[LayerRows]]:
     for index, block in enumerate(network.blocks):
         for name, module in block.named_modules():
             if _is_product(module) and network.layout.part(f"{name}.weight") == "feed-forward":
-                handles.append(module.register_forward_hook(keep(index)))
+                handles.append(module.register_forward_hook(keep(index, name)))
     try:
         network.trace(part, taps=())
     finally:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from lpzero.python.formula import FormulaObject
 from lpzero.python.functions import FILE, context, is_watched, load_table, run_verb
 from lpzero.python.inputs import Data, SpaceLike, architecture, space_name, table_of
 from lpzero.python.matrix import matching_columns, read_targets, table_of_matrix
-from lpzero.python.rows import Rows
+from lpzero.python.rows import FormulaRow, GenerationRow, Rows
 from lpzero.python.signatures import of_verb, options_of
 from primitives.errors import did_you_mean
 from primitives.mathml import to_mathml
@@ -49,7 +49,7 @@ _RUNNING = ("cache", "device", "jobs", "batch", "length", "corpus", "tokenizer",
 logger = logging.getLogger("lpzero")
 
 
-class BestFormula(dict[str, Any]):
+class BestFormula(dict[str, object]):
     """The winner: its facts as in result.json, and the formula as an object."""
 
     def __init__(self, facts: Mapping[str, Any], formula: FormulaObject) -> None:
@@ -59,7 +59,8 @@ class BestFormula(dict[str, Any]):
     @property
     def rho(self) -> dict[str, float]:
         """Its rho on train, valid and test."""
-        return {part: float(self["rho"][part]) for part in _PARTS if part in self["rho"]}
+        rho = cast("Mapping[str, float]", self["rho"])
+        return {part: float(rho[part]) for part in _PARTS if part in rho}
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -74,7 +75,7 @@ class BestFormula(dict[str, Any]):
 
     @property
     def _test(self) -> Mapping[str, Any] | None:
-        judged = list(self.get("judged", {}).values())
+        judged = list(cast("Mapping[str, Any]", self.get("judged", {})).values())
         return judged[0].get("test") if len(judged) == 1 else None
 
     def __repr__(self) -> str:
@@ -108,7 +109,17 @@ class PredictorObject:
     space: Space[Any]
     running: Mapping[str, Any]
 
-    def predict(self, archs: Sequence[Any], return_std: bool = False) -> Any:
+    @overload
+    def predict(
+        self, archs: Sequence[object], return_std: Literal[False] = False
+    ) -> FloatArray: ...
+
+    @overload
+    def predict(
+        self, archs: Sequence[object], return_std: Literal[True]
+    ) -> tuple[FloatArray, FloatArray]: ...
+
+    def predict(self, archs: Sequence[object], return_std: bool = False) -> Any:
         """The scores (n,) of architectures; with `return_std` the standard deviations (n,) too."""
         from lpzero.proxies import Measurements
 
@@ -140,11 +151,14 @@ class Discovery:
 
     tables_: tuple[Table | ColumnTable, ...]
     run_: CampaignRun
-    result_: dict[str, Any]
+    result_: dict[str, object]
     _predictor: PredictorProxy | None = None
-    if TYPE_CHECKING:  # every argument is an attribute
-
-        def __getattr__(self, name: str) -> Any: ...
+    # Every argument is an attribute; these of the verb are read here.
+    out: str | Path | None
+    resume: bool
+    start: Sequence[str] | None
+    smaller_is_better: bool
+    weights_seed: int | None
 
     @of_verb("discover", "quiet", "no_lock")
     def __init__(
@@ -158,10 +172,11 @@ class Discovery:
         callbacks: Sequence[Callable[[Progress], bool | None]] = (),
         **options: Any,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name in _OWN}
         defaults = {entry.name: entry.default for entry in _options()}
         _check_names(options, defaults)
-        vars(self).update(given | defaults | options)
+        self.data, self.space, self.splits = data, space, splits
+        self.warm_start, self.progress, self.callbacks = warm_start, progress, callbacks
+        vars(self).update(defaults | options)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every argument by name; None where the preset or the default of the command decides."""
@@ -275,7 +290,7 @@ class Discovery:
     def best_(self) -> BestFormula:
         """The winner, with its numbers on train, valid and test."""
         self._check_fitted()
-        facts = self.result_["best"]
+        facts = cast("Mapping[str, object]", self.result_["best"])
         text = str(facts["formula"])
         return BestFormula(facts, FormulaObject(text, str(self.out or text)))
 
@@ -290,13 +305,13 @@ class Discovery:
         return PredictorObject(self._predictor, self._space(), running)
 
     @property
-    def hall_of_fame_(self) -> Rows:
+    def hall_of_fame_(self) -> Rows[FormulaRow]:
         """The best formulas and the front, best first, with their measures on train."""
         self._check_fitted()
         return Rows(self.run_.hall, _HALL)
 
     @property
-    def history_(self) -> Rows:
+    def history_(self) -> Rows[GenerationRow]:
         """A row per generation: evaluations so far and the best so far."""
         self._check_fitted()
         return Rows(self.run_.history)
@@ -402,15 +417,8 @@ class Discovery:
         return "\n".join([*lines, *(f"  {line}" for line in self._sentences())])
 
     def _sentences(self) -> list[str]:
-        """The verdict, the best rival, and what was left out of the table."""
+        """The verdict, which names the best rival, and what was left out of the table."""
         said = [] if self.result_.get("verdict") is None else [str(self.result_["verdict"])]
-        rival = self.result_.get("difference")
-        if rival is not None:
-            low, high = rival["rho_ci"]
-            said.append(
-                f"Best rival: {rival['against']}; the difference in rho is {rival['rho']:.3f}"
-                f" [{low:.3f}, {high:.3f}]."
-            )
         return said + [note for table in self.tables_ for note in getattr(table, "remarks", ())]
 
     def _repr_html_(self) -> str:

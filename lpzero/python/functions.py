@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.options import Names, Repeated, SomeOf, make, options
 from lpzero.python.inputs import (
+    NAME,
     AnyTable,
     Data,
     ProxyLike,
@@ -24,7 +25,7 @@ from lpzero.python.inputs import (
     space_name,
     table_of,
 )
-from lpzero.python.rows import Exhausted, Rows, SearchResult, TrainedTable
+from lpzero.python.rows import Exhausted, RankedRow, Rows, SearchResult, TrainedTable
 from lpzero.python.signatures import of_verb
 from lpzero.verbs import Outcome, Screen, module
 from lpzero.verbs.call import call
@@ -89,7 +90,7 @@ def rank(
     space: SpaceLike | None = None,
     progress: bool | None = None,
     **options: Any,
-) -> Rows:
+) -> Rows[RankedRow]:
     """A row per proxy against the targets of the data, best first.
 
     Without proxies all that apply are ranked, but for released recipes and those that run on more
@@ -138,7 +139,8 @@ def search(
 
     The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
     `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
-    evaluator. Several proxies or loops need `compare=True`.
+    evaluator; a `Discovery` on objects of the space brings its own. Several proxies or loops need
+    `compare=True`.
     """
     from lpzero.search import evaluators
     from lpzero.search.request import BUDGET
@@ -151,6 +153,8 @@ def search(
     elif train is not None:
         given["evaluator"] = evaluators.remember_function(train)
         given["loops"] = loops or (BUDGET,)
+    if table is None and not (train or loops or options.get("evaluator")):
+        table = _rows_of(proxy, home)
     if table is not None:
         is_text = isinstance(table, (str, Path)) and target is None
         read = str(table) if is_text else load_table(table, space=home, target=target)
@@ -196,7 +200,9 @@ def score(
     return score_networks(networks, given or default_proxies(released), asked.definitions)
 
 
-def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | Exhausted:
+def load(
+    path: str | Path,
+) -> Discovery | FormulaObject | SearchResult | Rows[RankedRow] | Exhausted:
     """What is in a run's directory, as the function gives it that made the run, or in a file.
 
     A campaign is a `Discovery`, a search a `SearchResult`, a ranking `Rows`; an exported formula is
@@ -214,7 +220,7 @@ def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | 
         return Discovery.load(path)
     if run.result is None:
         raise InputError(f"{path} cannot be loaded: it has no result yet")
-    made: Rows | SearchResult | Exhausted
+    made: Rows[RankedRow] | SearchResult | Exhausted
     with report_unexpected_content(run.folder):
         if run.kind == "ranking":
             made = Rows(run.result["rows"], _RANKED)
@@ -226,6 +232,14 @@ def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | 
             raise InputError(f"{path} cannot be loaded: it is a {run.kind}")
         repr(made)  # what it shows can be read
     return made
+
+
+def _rows_of(proxy: object, space: str | None) -> AnyTable | None:
+    """The table of architectures of the space, given as an object, that a `Discovery` was on."""
+    rows = list(getattr(proxy, "tables_", ()))
+    own = getattr(rows[0], "space", None) if len(rows) == 1 else None
+    is_own = own is not None and own.name == space and rows[0].name == NAME
+    return rows[0] if is_own else None
 
 
 def _data(data: Data, space: SpaceLike | None, options: dict[str, Any]) -> dict[str, Any]:

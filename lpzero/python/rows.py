@@ -1,18 +1,125 @@
-"""Results that print as tables, that a notebook shows as such, and that become DataFrames."""
+"""Results that print as tables, that a notebook shows as such, and that become DataFrames.
+
+The rows' types say to mypy and to editors what a row has; a test compares them with real rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
 
 from lpzero.errors import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _WIDEST = 60  # letters of a cell
 _MOST = 10  # rows that are printed
 
 
-class Rows(list[dict[str, Any]]):
+class Judged(TypedDict):
+    """How well scores rank the rows of a table, or of a part of it: `lpzero.judgement`."""
+
+    n: int
+    rho: float
+    rho_untied: float
+    rho_ci: tuple[float, float]
+    tau: float
+    tau_ci: tuple[float, float]
+    top_precision: float
+    rho_given_params: float | None
+    rho_within: float | None
+    n_within: int
+    pairs_within: float | None
+    n_pairs: int
+    flaw: str | None
+
+
+class RankedRow(Judged, total=False):
+    """A proxy's row of `lpzero.rank`: all rows of the table first, then the parts of the split."""
+
+    proxy: str
+    train: Judged
+    valid: Judged
+    test: Judged
+    missing: int
+    in_sample: bool
+    seconds: float | None
+    direction: int
+    needs: str
+    paper: str | None
+    definition: str
+    published: list[dict[str, object]]
+    rho_exact: float
+    alike: float
+    rho_seeds: list[float]
+    rho_seeds_mean: float
+    rho_seeds_std: float
+    rho_batches: list[float]
+    rho_batches_mean: float
+    rho_batches_std: float
+
+
+class FormulaRow(TypedDict, total=False):
+    """A formula of a hall of fame; measures on single tables are under the table's name."""
+
+    formula: str
+    complexity: int
+    front: bool
+    fitness: float
+    id: int
+    generation: int
+    operator: str
+    parents: str
+    key: str
+
+
+class GenerationRow(TypedDict):
+    """A generation of a discovery: what was tried until then, and the best formula."""
+
+    generation: int
+    tried: int
+    evaluated: int
+    rejected: int
+    repeats: int
+    fitness: float
+    complexity: int
+    best: int
+    formula: str
+
+
+class StepRow(TypedDict, total=False):
+    """An observed architecture in the trace of a search."""
+
+    step: int
+    scored: int
+    evaluations: int
+    arch: dict[str, object]
+    score: float | None
+    target: float | None
+    best: float | None
+
+
+class FoundArch(TypedDict, total=False):
+    """An architecture that a search found: its score, its target, and its costs."""
+
+    arch: dict[str, object]
+    score: float | None
+    target: float | None
+    parameters: int
+    decoder_parameters: int
+    flops: int
+    depth: int
+    width: int
+    latency: float
+    outside_table: list[str]
+
+
+R = TypeVar("R", bound=Mapping[str, Any])
+
+
+class Rows(list[R], Generic[R]):
     """A list of rows, each a dict; `shown` are the columns that are printed, by default all.
 
     >>> Rows([{"proxy": "depth", "rho": 0.3019}, {"proxy": "snip", "rho": 0.9}])
@@ -22,20 +129,20 @@ class Rows(list[dict[str, Any]]):
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]] = (), shown: Sequence[str] = ()) -> None:
-        super().__init__(dict(row) for row in rows)
+        super().__init__(cast(R, dict(row)) for row in rows)
         self.shown = tuple(shown)
 
     def column(self, name: str) -> list[float]:
         """The numbers of a column, NaN where there is none."""
         return [float("nan") if row.get(name) is None else float(row[name]) for row in self]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """The rows as a pandas DataFrame, with every column."""
         try:
-            from pandas import DataFrame
+            import pandas
         except ImportError:
             raise InputError("pandas is not installed: pip install 'lpzero[pandas]'") from None
-        return DataFrame(list(self))
+        return pandas.DataFrame(list(self))
 
     def __repr__(self) -> str:
         names = self._names
@@ -83,62 +190,83 @@ def cell(value: Any) -> str:
     return text if len(text) <= _WIDEST else f"{text[:half]}…{text[-half:]}"
 
 
-class SearchResult(dict[str, Any]):
+class SearchResult(dict[str, object]):
     """What a search found, as `lpzero search --format json` prints it."""
 
     @property
-    def best_(self) -> dict[str, Any]:
-        return dict(self["best"])
+    def best_(self) -> FoundArch:
+        """The architecture that was found, with its score, target and costs."""
+        return cast(FoundArch, dict(cast(FoundArch, self["best"])))
 
     @property
     def arch(self) -> dict[str, object]:
         """The architecture that was found, as its fields."""
-        return dict(self["best"]["arch"])
+        return dict(self.best_["arch"])
 
     @property
-    def score(self) -> float:
+    def score(self) -> float | None:
         """Its score by the proxy."""
-        return float(self["best"]["score"])
+        return self.best_["score"]
 
     @property
     def parameters(self) -> int:
         """The number of its parameters."""
-        return int(self["best"]["parameters"])
+        return self.best_["parameters"]
 
     @property
-    def history_(self) -> Rows:
+    def runner_up_(self) -> FoundArch | None:
+        """The second best, with its costs; None if there was no other."""
+        return cast("FoundArch | None", self.get("runner_up"))
+
+    @property
+    def answers_(self) -> list[str]:
+        """The place among the table's rows, the target's interval, what the runner-up costs."""
+        from lpzero.search.answers import sentences
+
+        return [*sentences(self), *cast("list[str]", self.get("remarks", []))]
+
+    @property
+    def history_(self) -> Rows[StepRow]:
         """The trace: a row per architecture observed."""
-        return Rows(self["trace"], ("step", "scored", "evaluations", "score", "target", "best"))
+        shown = ("step", "scored", "evaluations", "score", "target", "best")
+        return Rows(cast("list[StepRow]", self["trace"]), shown)
 
     def __repr__(self) -> str:
-        best = self["best"]
-        shown = {
-            key: best[key] for key in ("target", "score", "parameters", "depth") if key in best
-        }
-        facts = ", ".join(f"{key} {value}" for key, value in shown.items())
-        return f"{self['loop']} with {self['proxy']} on {self['space']}: {best['arch']} ({facts})"
+        best = self.best_
+        facts = ", ".join(
+            f"{key} {cell(best.get(key))}" if key != "parameters" else f"{key} {best[key]:,}"
+            for key in ("target", "score", "parameters", "depth")
+            if key in best
+        )
+        head = f"{self['loop']} with {self['proxy']} on {self['space']}: {best['arch']} ({facts})"
+        return "\n".join([head, *(f"  {line}" for line in self.answers_)])
 
     def _repr_html_(self) -> str:
-        return Rows([self["best"]])._repr_html_()
+        said = "".join(f"<p>{escape(line)}</p>" for line in self.answers_)
+        return Rows([self.best_])._repr_html_() + said
 
 
-class Exhausted(dict[str, Any]):
+class Exhausted(dict[str, object]):
     """The formulas of the paper's space on a table, as `lpzero exhaust --format json` prints."""
 
     @property
     def formula(self) -> str:
         """The best formula, chosen on train."""
-        return str(self["best"]["formula"])
+        return str(self._best["formula"])
 
     @property
     def rho(self) -> dict[str, float]:
         """Its rho on train, valid and test."""
-        return {part: float(rho) for part, rho in self["best"]["rho"].items()}
+        return {part: float(rho) for part, rho in self._best["rho"].items()}
 
     @property
-    def top(self) -> Rows:
+    def top(self) -> Rows[FormulaRow]:
         """The best formulas."""
-        return Rows(self["top"], ("formula", "rho", "complexity"))
+        return Rows(cast("list[FormulaRow]", self["top"]), ("formula", "rho", "complexity"))
+
+    @property
+    def _best(self) -> Mapping[str, Any]:
+        return cast("Mapping[str, Any]", self["best"])
 
     def __repr__(self) -> str:
         return repr(self.top)
@@ -147,7 +275,7 @@ class Exhausted(dict[str, Any]):
         return self.top._repr_html_()
 
 
-class TrainedTable(dict[str, Any]):
+class TrainedTable(dict[str, object]):
     """What was trained, as `lpzero train --format json` prints it; a table's path is `table`."""
 
     @property

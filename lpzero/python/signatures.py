@@ -104,7 +104,7 @@ from lpzero.python.discovery import Discovery as _Discovery
 from lpzero.python.formula import FormulaObject
 from lpzero.python.formula import formula as formula
 from lpzero.python.inputs import AnyTable, Data, ProxyLike, SpaceLike
-from lpzero.python.rows import Exhausted, Rows, SearchResult, TrainedTable
+from lpzero.python.rows import Exhausted, RankedRow, Rows, SearchResult, TrainedTable
 from lpzero.statistics.layout import Layout as Layout
 from lpzero.statistics.objective import Loss
 
@@ -119,6 +119,10 @@ def stub() -> str:
 
     made = get("Discovery")
     parts = [_HEAD, "class Discovery(_Discovery):", _docstring(made, "    ")]
+    parts += [
+        "",
+        *(f"    {entry.name}: {type_of(entry)}" for entry in options_of(made.__init__)),
+    ]
     parts += _definition("__init__", inspect.signature(made.__init__), "    ")
     for name in FUNCTIONS:
         function = get(name)

@@ -58,8 +58,8 @@ def _found(board: Board) -> list[Markup | Chart | None]:
     for place, means in enumerate(board["mean_ranks"]):
         best = means["rows"][0]
         said = (
-            f"{means['over'].capitalize()}: {best['proxy']} has the best mean rank,"
-            f" {best['mean_rank']:.1f} of {len(means['rows'])}."
+            f"{means['over'].capitalize()}: of {len(means['rows'])} proxies that are complete on"
+            f" every space, {best['proxy']} has the best mean rank, {best['mean_rank']:.1f}."
         )
         parts.append(element("p", said, class_="headline" if not place else None))
         parts += [_mean_chart(means, place), _mean_table(means)]

@@ -22,6 +22,7 @@ from lpzero.report.markup import (
     with_interval,
 )
 from lpzero.report.page import Content, Section, reproduction, versions
+from lpzero.search.answers import sentences
 from lpzero.search.comparison import ComparisonRun
 from lpzero.search.search_run import SearchRun
 from primitives.errors import PrimitiveError
@@ -99,6 +100,7 @@ def _result(run: SearchRun) -> Markup:
         "div",
         element("pre", element("code", arch), tabindex=0),
         pairs("The best architecture", values),
+        *(element("p", told) for told in sentences(run.result)),
         element("p", _how_known(run.result), class_="note"),
     )
 

@@ -1,6 +1,7 @@
 """Features: columns under operations, and products of two of them, as formulas and as numbers.
 
-columns, rows  ->  Features: formulas, values (D, n), each made to mean 0 and variance 1
+columns, rows        ->  features_of: formulas, values (D, n) of mean 0 and variance 1
+features, residuals  ->  with_pairs: also the products that explain most of what is unexplained
 
 A column is read as it is, as its logarithm, root, inverse and square, and around centres: the
 centred logarithm squared, as a magnitude, saturated (tanh) and cut off (relu). Centres and scales
@@ -22,11 +23,12 @@ from primitives.formula import Column, Constant, Formula, add, multiply
 
 # Kinds of features: a column on its main scale, under any operation, and products of two of these.
 MAIN, SINGLE, PAIRS = ("main", "single", "pairs")
-_PAIRED = 60  # features of one column that products of two are made of: 1,770 products
-_PAIRED_OF_A_COLUMN = 6
+_SCREENED = 600  # pairs that are kept for each residual
 _SAME = 0.9999  # features of a column that correlate so far are one
 _FLAT = 1e-9  # of a feature's size: what varies less is constant
 _QUANTILES = (0.5, 0.25, 0.75)
+_SMALL = 0.05  # the share of magnitudes below the unit of a column that ends at zero
+_LIKE_ONE = (0.3, 3.0)  # scales that are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,34 +71,68 @@ class Features:
         return add(parts)
 
 
-def features_of(columns: Mapping[str, FloatArray], rows: IntArray, kind: str = PAIRS) -> Features:
-    """The features of columns (A,) of a kind and simpler, made from these rows (n,)."""
+def features_of(columns: Mapping[str, FloatArray], rows: IntArray, kind: str = SINGLE) -> Features:
+    """The features of one column (A,) each, made from these rows (n,)."""
     all_rows, here = Values(columns=columns), {name: of[rows] for name, of in columns.items()}
     formulas: list[Formula] = []
     numbers: list[FloatArray] = []
-    owners: list[int] = []
-    for owner, name in enumerate(columns):
-        column = _ColumnOnRows(name, columns[name], here[name])
+    for name, of in columns.items():
+        column = _ColumnOnRows(name, of, here[name])
         candidates = list(islice(column.features(), 1 if kind == MAIN else None))
         scores = all_rows.scores(candidates)
         usable = np.isfinite(scores).all(axis=1)
         for at in np.flatnonzero(usable)[_distinct(scores[usable][:, rows])]:
             formulas.append(candidates[at])
             numbers.append(scores[at, rows])
-            owners.append(owner)
-    pairs = _pairs(owners if kind == PAIRS else [], len(columns))
-    raw = np.empty((len(formulas) + len(pairs), len(rows)))
-    if formulas:
-        raw[: len(formulas)] = numbers
+    raw = np.array(numbers).reshape(len(formulas), len(rows))
+    return Features(tuple(formulas), np.empty((0, 2), dtype=np.int64), *_standardised(raw))
+
+
+def with_pairs(features: Features, residuals: Sequence[FloatArray]) -> Features:
+    """The features and products of two of them, of two columns: those that explain a residual best.
+
+    `residuals` (n,) are of the rows that the features were made from. How all products correlate
+    with one is three products of matrices.
+    """
+    raw = features.values * features.spreads[:, np.newaxis] + features.means[:, np.newaxis]
+    n = raw.shape[1]
+    names = [of.columns[0] for of in features.single]
+    owners = np.array([names.index(name) for name in names])
+    chosen: BoolArray = np.zeros((len(raw), len(raw)), dtype=np.bool_)
     with np.errstate(all="ignore"):
-        np.multiply(raw[pairs[:, 0]], raw[pairs[:, 1]], out=raw[len(formulas) :])
+        squares = raw * raw
+        means = raw @ raw.T / n
+        variances = squares @ squares.T / n - means * means
+        usable = np.isfinite(variances) & (variances > _FLAT * means * means)
+        usable &= owners[:, np.newaxis] < owners
+        for residual in residuals:
+            centred = residual - residual.mean()
+            explained = ((raw * centred) @ raw.T) ** 2 / np.where(usable, variances, np.inf)
+            explained = np.where(usable & np.isfinite(explained), explained, 0.0)
+            best = np.argsort(-explained, axis=None, kind="stable")[:_SCREENED]
+            chosen.reshape(-1)[best] = explained.reshape(-1)[best] > 0
+        pairs = np.argwhere(chosen)
+        products = raw[pairs[:, 0]] * raw[pairs[:, 1]]
+    values, means, spreads = _standardised(products)
+    return Features(
+        features.single,
+        pairs,
+        np.concatenate([features.values, values]),
+        np.concatenate([features.means, means]),
+        np.concatenate([features.spreads, spreads]),
+    )
+
+
+def _standardised(raw: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Values (D, n) with mean 0 and variance 1, means (D,) and spreads (D,)."""
+    with np.errstate(all="ignore"):
         means = raw.mean(axis=1)
-        raw -= means[:, np.newaxis]
-        spreads = np.sqrt(np.einsum("dn,dn->d", raw, raw) / max(1, len(rows)))
+        values = raw - means[:, np.newaxis]
+        spreads = np.sqrt(np.einsum("dn,dn->d", values, values) / max(1, raw.shape[1]))
         varies: BoolArray = np.isfinite(spreads) & (spreads > _FLAT * np.abs(means))
-        raw /= np.where(varies, spreads, np.inf)[:, np.newaxis]
-    raw[~varies] = 0.0  # never chosen: they explain nothing
-    return Features(tuple(formulas), pairs, raw, means, spreads)
+        values /= np.where(varies, spreads, np.inf)[:, np.newaxis]
+    values[~varies] = 0.0  # never chosen: they explain nothing
+    return values, means, spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +151,7 @@ class _ColumnOnRows:
             return
         size = plain if (self.everywhere > 0).all() else plain.apply("abs")
         has_logarithm = bool((self.everywhere != 0).all()) and self._has_one_sign
-        main = size.apply("log") if has_logarithm else plain.apply("signed_log")
+        main = size.apply("log") if has_logarithm else self._scaled(plain).apply("signed_log")
         centred = list(self._centred(main))
         yield from (main, plain, *centred[:2])
         if has_logarithm:
@@ -124,6 +160,18 @@ class _ColumnOnRows:
             yield size.apply("sqrt")
         yield from centred[2:]
         yield plain.apply("square")
+
+    def _scaled(self, plain: Formula) -> Formula:
+        """The column in units in which its signed logarithm tells its numbers apart.
+
+        The unit is a small magnitude if zero is its end, and a usual one if its sign changes.
+        """
+        sizes = np.abs(self.values[self.values != 0])
+        unit = np.quantile(sizes, _SMALL if self._has_one_sign else 0.5) if len(sizes) else 1.0
+        scale = float(f"{1 / unit:.1g}")
+        if not 0 < scale < np.inf or _LIKE_ONE[0] <= scale <= _LIKE_ONE[1]:
+            return plain
+        return multiply([Formula.of_base(Constant(scale)), plain])
 
     @property
     def _has_one_sign(self) -> bool:
@@ -167,16 +215,3 @@ def _distinct(values: FloatArray) -> IntArray:
         if not alike[place, kept].any():
             kept.append(place)
     return np.array(kept, dtype=np.int64)
-
-
-def _pairs(owners: Sequence[int], n_columns: int) -> IntArray:
-    """The pairs (P, 2) of features of two columns, each column's first few."""
-    most = min(_PAIRED_OF_A_COLUMN, max(1, _PAIRED // max(1, n_columns)))
-    places = [at for at, owner in enumerate(owners) if owners[:at].count(owner) < most][:_PAIRED]
-    pairs = [
-        (first, second)
-        for place, first in enumerate(places)
-        for second in places[place + 1 :]
-        if owners[first] != owners[second]
-    ]
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

@@ -28,6 +28,7 @@ from lpzero.errors import FitnessError
 from lpzero.judgement.ranks import rank, rank_targets
 
 _LOG_TWO_PI = math.log(2 * math.pi)
+_BLOCK = 2000  # points whose covariances with centres are computed at a time
 _JITTERS = (0.0, 1e-10, 1e-8, 1e-6)  # shares of the largest variance, added until it is definite
 
 
@@ -223,6 +224,36 @@ class Process:
         explained = np.square(solve_triangular(self._factor, between, lower=True)).sum(axis=0)
         left = self.kernel.variances(points) - explained
         return np.asarray(np.sqrt(np.maximum(left, 0.0)))
+
+
+class SparseProcess:
+    """The process of many points (n, F), as a sum of kernels around a few of them: `centres`.
+
+    It has seen every target, for the price of matrices of centres (the projected process).
+    """
+
+    def __init__(
+        self, chosen: Hyperparameters, points: FloatArray, targets: FloatArray, centres: IntArray
+    ) -> None:
+        self.kernel, self.centres = chosen.kernel, points[centres]
+        own = self.kernel.between(self.centres, self.centres)
+        products, by_target = chosen.noise * own, np.zeros(len(centres))
+        for start in range(0, len(points), _BLOCK):
+            between = self.kernel.between(self.centres, points[start : start + _BLOCK])
+            products += between @ between.T
+            by_target += between @ targets[start : start + _BLOCK]
+        factor = _factor(products, _JITTERS[1] * float(np.diag(products).max()))
+        half = solve_triangular(factor, by_target, lower=True)
+        self._weights = solve_triangular(factor, half, lower=True, trans="T")
+
+    def predict(self, points: FloatArray) -> FloatArray:
+        """The expected values (m,) at new points (m, F)."""
+        return np.concatenate(
+            [
+                self.kernel.between(points[start : start + _BLOCK], self.centres) @ self._weights
+                for start in range(0, len(points), _BLOCK)
+            ]
+        )
 
 
 def _factor(covariances: FloatArray, noise: float) -> FloatArray:

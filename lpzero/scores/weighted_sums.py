@@ -1,12 +1,12 @@
-"""Sums of weighted features of columns: a beam search and an evolution of whole populations.
+"""Sums of weighted features of columns: a beam search over whole populations.
 
 features (D, n), ranked targets (n,)  ->  search: the best sums of 1 to M features, with rho
 
 The weights are fitted in closed form, by least squares on the normal scores of the target. The
 correlation of every (sum plus one feature) with these is closed form too; the best few hundred are
-ranked exactly, and the best of those make the next beam. Evolution exchanges, adds and drops
-features of the best sums. A population is an array of features' numbers (K, M) and one of weights;
-there is no object per candidate. Shapes: D features, n rows, K candidates, M members, W kept.
+ranked exactly, and the best of those make the next beam. A population is an array of features'
+numbers (K, M) and one of weights; there is no object per candidate. Shapes: D features, n rows,
+K candidates, M members, W kept.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.column_features import Features
 from lpzero.scores.gaussian import normal_scores
 
-MOST_MEMBERS = 8
+MOST_MEMBERS = 24
 _WIDTH = 8  # sums that are kept per step of the beam
 _EXACT = 64  # extensions of each that are ranked exactly
 _UNEXPLAINED = 2e-3  # the least share of a feature that the others must leave unexplained
 _RIDGE = 1e-4  # of a feature's variance, added to it where weights are fitted
-_ACTIVE = 400  # features that evolution draws from
-_GENERATIONS, _OFFSPRING = 4, 1200
+_GREEDY = 12  # features of the sum whose residual products are to explain
 _KEPT = 40  # sums of each number of features
 _RANKED = 128  # candidates that are ranked at a time: their scores stay in the cache
 
@@ -56,15 +55,11 @@ def standard_scores(ranks: FloatArray) -> FloatArray:
     return np.asarray(scores / spread if spread > 0 else scores)
 
 
-def search(
-    features: Features, target_ranks: FloatArray, most: int = MOST_MEMBERS, seed: int = 0
-) -> Searched:
-    """The best sums of 1 to `most` features: a beam search, then an evolution that starts there."""
+def search(features: Features, target_ranks: FloatArray, most: int = MOST_MEMBERS) -> Searched:
+    """The best sums of 1 to `most` features: by a beam search."""
     space = _Space(features.values, target_ranks)
     best = _Best()
-    active = _beam(space, best, most)
-    if len(active) > 1 and most > 1:
-        _evolve(space, best, most, active, np.random.default_rng(seed))
+    _beam(space, best, most)
     return Searched(best.sums(space), space.evaluated)
 
 
@@ -147,15 +142,14 @@ class _Best:
         return tuple(result)
 
 
-def _beam(space: _Space, best: _Best, most: int) -> IntArray:
-    """Search sums step by step; the features (A,) that extended them best."""
+def _beam(space: _Space, best: _Best, most: int) -> None:
+    """Search sums step by step."""
     values, n = space.values, space.values.shape[1]
     members = np.zeros((1, 0), dtype=np.int64)
     basis = np.zeros((1, 0, n))  # (W, m, n): the members, made orthogonal, each of size sqrt(n)
     on_basis = np.zeros((1, len(values), 0))  # (W, D, m): every feature's part along it
     left = np.ones((1, len(values)))  # (W, D): the share of each feature that is unexplained
     left[:, ~values.any(axis=1)] = 0.0
-    promise = np.zeros(len(values))
     for _ in range(most):
         fitted = np.einsum("wmn,wm->wn", basis, basis @ space.target / n)
         by_residual = (space.target - fitted) @ values.T / n  # (W, D)
@@ -166,7 +160,6 @@ def _beam(space: _Space, best: _Best, most: int) -> IntArray:
         parent, feature, scores = [], [], []
         for of in range(len(members)):
             added = picked[of][gain[of, picked[of]] > 0]
-            promise[added] = np.maximum(promise[added], gain[of, added])
             beyond = values[added] - on_basis[of, added] @ basis[of]
             weights = by_residual[of, added] / left[of, added]
             scores.append(fitted[of] + weights[:, np.newaxis] * beyond)
@@ -187,66 +180,21 @@ def _beam(space: _Space, best: _Best, most: int) -> IntArray:
         basis = np.concatenate([basis[parents], beyond[:, np.newaxis]], axis=1)
         on_basis = np.concatenate([on_basis[parents], along[..., np.newaxis]], axis=2)
         left = left[parents] - along**2
-    order = np.lexsort((np.arange(len(values)), -promise))
-    return np.asarray(order[: min(_ACTIVE, int((promise > 0).sum()))])
 
 
-def _evolve(
-    space: _Space, best: _Best, most: int, active: IntArray, rng: np.random.Generator
-) -> None:
-    """Exchange, add and drop features of the best sums, generation by generation."""
-    kept = np.unique(np.concatenate([active, *(of.reshape(-1) for of in best.members.values())]))
-    values, n = space.values[kept], space.values.shape[1]
-    products, by_target = values @ values.T, values @ space.target
-    small = _Space(values, space.target_ranks)
-    for _ in range(_GENERATIONS):
-        for size in range(2, most + 1):
-            if size not in best.members:
-                continue
-            parents = np.searchsorted(kept, best.members[size])
-            count = _OFFSPRING // (most - 1)
-            members = _offspring(parents, best, size, kept, count, rng)
-            if not len(members):
-                continue
-            weights = _solve(
-                products[members[:, :, np.newaxis], members[:, np.newaxis, :]],
-                by_target[members],
-                n,
-            )
-            rho = np.concatenate(
-                [
-                    small.rho(small.scores(members[at : at + _RANKED], weights[at : at + _RANKED]))
-                    for at in range(0, len(members), _RANKED)
-                ]
-            )
-            best.admit(kept[members], rho)
-    space.evaluated += small.evaluated
-
-
-def _offspring(
-    parents: IntArray, best: _Best, size: int, kept: IntArray, count: int, rng: np.random.Generator
-) -> IntArray:
-    """New sums (K, size): of the size's own with a feature exchanged, of its neighbours' with one
-    added or dropped."""
-    made = []
-    own = parents[_tournament(rng, len(parents), count)]
-    own[np.arange(count), rng.integers(size, size=count)] = rng.integers(len(kept), size=count)
-    made.append(own)
-    if size - 1 in best.members:
-        smaller = np.searchsorted(kept, best.members[size - 1])
-        picked = smaller[_tournament(rng, len(smaller), count // 2)]
-        made.append(np.column_stack([picked, rng.integers(len(kept), size=count // 2)]))
-    if size + 1 in best.members:
-        larger = np.searchsorted(kept, best.members[size + 1])
-        picked = larger[_tournament(rng, len(larger), count // 4)]
-        dropped = rng.integers(size + 1, size=count // 4)
-        is_left = np.arange(size + 1) != dropped[:, np.newaxis]
-        made.append(picked[is_left].reshape(-1, size))
-    members = np.sort(np.concatenate(made), axis=1)
-    members = np.unique(members[(np.diff(members, axis=1) > 0).all(axis=1)], axis=0)
-    return np.asarray(members)
-
-
-def _tournament(rng: np.random.Generator, n: int, count: int) -> IntArray:
-    """The places (count,) of parents: the better of two drawn, as they are sorted."""
-    return np.asarray(rng.integers(n, size=(2, count)).min(axis=0))
+def residuals(features: Features, target_ranks: FloatArray) -> list[FloatArray]:
+    """The target's normal scores (n,), and what some features of a greedy search leave of them."""
+    target = standard_scores(target_ranks)
+    values, left = features.values.copy(), target
+    n = len(target)
+    for _ in range(_GREEDY):
+        shares = np.einsum("dn,dn->d", values, values) / n
+        usable = shares > _UNEXPLAINED
+        gain = np.where(usable, (values @ left) ** 2 / np.where(usable, shares, 1.0), 0.0)
+        best = int(np.argmax(gain))
+        if not gain[best] > 0:
+            break
+        unit = values[best] / np.sqrt(shares[best])
+        left = left - unit * (unit @ left / n)
+        values -= (values @ unit / n)[:, np.newaxis] * unit
+    return [target, left]

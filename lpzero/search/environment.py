@@ -217,7 +217,7 @@ class Environment:
             "scored": self.scorer.n_scored,
             "evaluations": len(self.observed) if self.evaluator is not None else 0,
             "arch": self.space.to_json(arch),
-            "score": self._score(arch),
+            "score": self.score(arch),
         }
         if self.evaluator is not None:
             entry["target"] = self.target(arch)
@@ -266,7 +266,8 @@ class Environment:
         if self.evaluator is not None and self.evaluator.is_free:
             self.ledger.find(facts.TARGET, [arch], self.evaluator.evaluate)
 
-    def _score(self, arch: Any) -> float | None:
+    def score(self, arch: Any) -> float | None:
+        """The score if it is known and finite."""
         if self.ledger.get(facts.SCORE, arch) is None:
             return None
         return _finite(self.scores([arch])[0])

@@ -16,7 +16,7 @@ from lpzero.parallel.workers import LOCAL
 from lpzero.proxies import Context, Measurements
 from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal
-from lpzero.search import QUICK, evaluators
+from lpzero.search import QUICK, answers, evaluators
 from lpzero.search import ledger as facts
 from lpzero.search.confirmation import confirmation
 from lpzero.search.constraints import COUNTED, Stopwatch
@@ -215,23 +215,13 @@ def _environment(
 def _result(
     request: Request, environment: Environment, winner: Any, is_over: bool
 ) -> dict[str, Any]:
-    space, ledger = environment.space, environment.ledger
-    score = float("-inf")
+    ledger = environment.ledger
     # When the time is over nothing new is computed, and without a proxy no random number.
-    is_wanted = environment.is_guided and not is_over
-    if is_wanted or ledger.get(facts.SCORE, winner) is not None:
-        score = float(environment.scores([winner])[0])
-    best: dict[str, Any] = {
-        "arch": space.to_json(winner),
-        "score": score if score > float("-inf") else None,
-    }
-    if environment.evaluator is not None:
-        best["target"] = environment.target(winner)
-        if best["target"] is None and environment.evaluator.is_free:
-            [best["target"]] = environment.evaluator.evaluate([winner])
-    for cost in COUNTED:
-        best[cost.replace("-", "_")] = int(counters.get(cost)(space, winner))
-    best["depth"], best["width"] = space.depth(winner), space.width(winner)
+    if environment.is_guided and not is_over:
+        environment.scores([winner])
+    best = _described(environment, winner)
+    if best.get("target", 0) is None and environment.evaluator and environment.evaluator.is_free:
+        [best["target"]] = environment.evaluator.evaluate([winner])
     if isinstance(environment.evaluator, Surrogate):
         best["outside_table"] = environment.evaluator.outside(winner)
     latency = ledger.get(facts.LATENCY, winner)
@@ -239,6 +229,10 @@ def _result(
         best["latency"] = latency
     environment.settle_trace()
     scored = ledger.archs(facts.SCORE)
+    second = answers.runner_up(environment, winner)
+    beside = answers.place_and_interval(environment, best.get("target"))
+    if second is not None:
+        beside["runner_up"] = _described(environment, second)
     return {
         "schema": SCHEMA,
         **request.to_json(),
@@ -246,6 +240,7 @@ def _result(
         if environment.evaluator is None
         else environment.evaluator.describe() | {"target": environment.evaluator.target},
         "best": best,
+        **beside,
         "scored": len(scored),
         "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
         "evaluations": len(environment.observed) if environment.evaluator is not None else 0,
@@ -253,3 +248,14 @@ def _result(
         **({"remarks": environment.remarks} if environment.remarks else {}),
         **({"stopped_by": "time limit"} if is_over else {}),
     }
+
+
+def _described(environment: Environment, arch: Any) -> dict[str, Any]:
+    """The architecture, its score, its target if architectures are evaluated, and its sizes."""
+    space = environment.space
+    described = {"arch": space.to_json(arch), "score": environment.score(arch)}
+    if environment.evaluator is not None:
+        described["target"] = environment.target(arch)
+    for cost in COUNTED:
+        described[cost.replace("-", "_")] = int(counters.get(cost)(space, arch))
+    return described | {"depth": space.depth(arch), "width": space.width(arch)}

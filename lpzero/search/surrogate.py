@@ -37,6 +37,7 @@ from spaces.tables import Table
 
 FOLDS = 10
 _SEED = 0
+_INTERVAL = (0.025, 0.975)
 _PLANES = (1.0, 10.0)
 _RESTS = (0.03, 0.3, 3.0)
 _SCALES = (0.5, 1.0, 2.0, 4.0)
@@ -114,6 +115,13 @@ class Surrogate:
             "rmse": round(self.rmse, 6),
             "rho": round(self.rho, 6),
         }
+
+    def interval(self, target: float) -> list[float]:
+        """Where 95% of targets are whose prediction is this: the errors on rows left out."""
+        transform, inverse = self.scale.transform, self.scale.inverse
+        errors = transform(self.table.targets) - transform(self.held_out)
+        ends = transform(np.array([target])) + np.quantile(errors, _INTERVAL)
+        return [float(f"{end:.6g}") for end in inverse(ends)]
 
     def outside(self, arch: Any) -> list[str]:
         """The features in which the architecture is outside the table's range: extrapolated."""

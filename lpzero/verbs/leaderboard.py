@@ -366,7 +366,7 @@ def read(config: StoredConfig) -> Run:
     if result is None:
         remarks.append(f"The leaderboard is not finished: {_AGAIN}.")
     elif n_missing := nested(result, "states", "missing") + nested(result, "states", "partial"):
-        remarks.append(f"{n_missing} cells are missing or cover a part of the rows: {_AGAIN}.")
+        remarks.append(f"{n_missing:,} cells are missing or cover a part of the rows: {_AGAIN}.")
     return Run(config, result, remarks)
 
 

@@ -136,8 +136,6 @@ def whole_search() -> Iterator[WholeSearch]:
         (levels, "_SIZES", (20,)),
         (levels, "Beam", narrow),
         (table_fitness, "Beam", narrow),
-        (weighted_sums, "_GENERATIONS", 1),
-        (weighted_sums, "_OFFSPRING", 100),
         (weighted_sums, "_EXACT", 16),
     ]
     before = [(module, name, getattr(module, name)) for module, name, _ in patched]

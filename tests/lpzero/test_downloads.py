@@ -126,7 +126,7 @@ def get(server: Server, tmp_path: Path, register: None) -> Callable[..., Fetched
     def run(name: str = "flexibert", **options: Any) -> Fetched:
         root = tmp_path / "root"
         return fetch(
-            name, root, files=server.address, archives=server.address, timeout=5.0, **options
+            name, root, files=server.address, archives=server.address, timeout=60.0, **options
         )
 
     return run

@@ -18,7 +18,7 @@ from primitives.symbolic import as_numpy, symbol, unary_form
 
 Doubles = NDArray[np.float64]
 CALLABLE = [name for name in UNARIES if name != "disconnect"]
-SETTINGS = settings(deadline=None, derandomize=True, database=None, max_examples=40)
+SETTINGS = settings(deadline=None, derandomize=True, database=None, max_examples=20)
 any_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 gentle = st.floats(-30, 30, width=32)
 

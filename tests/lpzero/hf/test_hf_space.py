@@ -9,9 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+import lpzero
 from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, find
@@ -225,3 +227,47 @@ def test_the_first_that_is_within_the_bounds_is_enough(monkeypatch: pytest.Monke
     bounds = constraints.Constraints({"parameters": (None, 1e9)})
     bounds.check(space, lambda arch: 0.0, None)
     assert len(counted) == 1
+
+
+_GROUPED = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 32,
+}
+# Experts, a state space, an encoder of a decoder: fixed fields, choices, a formula that is refused.
+OTHER_FAMILIES: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
+    "mixtral": (_GROUPED, {"num_local_experts": [2, 4]}, None),
+    "mamba": (
+        {"vocab_size": 40, "hidden_size": 16, "state_size": 4},
+        {"num_hidden_layers": [1, 2]},
+        "sum(l1(H))",
+    ),
+    "t5": (
+        {"vocab_size": 40, "d_model": 16, "num_heads": 2, "d_kv": 8, "d_ff": 32},
+        {"num_layers": [1, 2]},
+        None,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", OTHER_FAMILIES)
+def test_experts_state_spaces_and_encoders_are_scored_or_refused_in_a_line(family: str) -> None:
+    fields, search, refused = OTHER_FAMILIES[family]
+    given = {"model_type": family, "fields": fields, "search": search, "batch": [2, 6]}
+    space = make_space(family, given)
+    archs = [space.sample(random.Random(seed)) for seed in range(2)]
+    measurements = Measurements(Context())
+    for text in ("synflow", "snip", "sum(mul(abs(G), abs(W)))", "sum(l1(A))"):
+        proxy = find(text)
+        assert proxy.applies_to(space), text
+        assert np.isfinite(proxy.score(space, archs, measurements)).all(), text
+    assert refused is None or not find(refused).applies_to(space)
+    scores = lpzero.score(space.build(archs[0], 0), space.batch(), ["synflow", "v-pca"])
+    assert np.isfinite(scores["synflow"])
+    reasons = scores.refused.values()
+    assert not [reason for reason in reasons if "Error" in reason or "\n" in reason]

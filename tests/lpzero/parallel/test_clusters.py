@@ -210,7 +210,7 @@ trained = ["train", "my_work:TRAINED", "--n", "4", "--quiet", "--out", "trained"
 verbs = (
     *before,
     ["stats", *table],
-    ["exhaust", *table, "--terms", "2", "--permutations", "0", "--out", "exhausted"],
+    ["exhaust", *table, "--permutations", "0", "--out", "exhausted"],
     ["rank", *table, *formulas, "--out", "ranked"],
     ["discover", *table, *quick, "--out", "campaign"],
     ["search", "my_work:SPACE", *loop, *formulas[:2], *own, "--out", "searched"],

@@ -21,14 +21,14 @@ from tests.lpzero.few_rows import few_rows
 PAGE = Path(__file__).parents[3] / "docs" / "in-a-notebook.md"
 
 
-@pytest.fixture
-def shown(tmp_path: Path) -> Iterator[dict[str, Any]]:
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The names that the page's code defines."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 5
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch, few_rows():
-        patch.chdir(tmp_path)
+        patch.chdir(tmp_path_factory.mktemp("page"))
         for block in blocks:
             exec(block, names)  # noqa: S102
         yield names
@@ -81,6 +81,24 @@ def test_rows_are_printed_shown_and_escaped() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_the_types_of_rows_name_what_rows_have(shown: dict[str, Any]) -> None:
+    from lpzero.python import rows
+
+    [step, *_] = shown["architecture"].history_
+    for kind, row in (
+        (rows.RankedRow, shown["ranked"][0]),
+        (rows.Judged, shown["ranked"][0]["test"]),
+        (rows.GenerationRow, shown["found"].history_[0]),
+        (rows.StepRow, step),
+        (rows.FoundArch, shown["architecture"].best_),
+    ):
+        assert set(row) <= set(kind.__annotations__), kind
+        assert set(row) >= kind.__required_keys__
+    measures = {"nano-gpt2 rho", "nano-gpt2 rho_given_params", "nano-gpt2 rho_within"}
+    assert set(shown["found"].hall_of_fame_[0]) <= set(rows.FormulaRow.__annotations__) | measures
+
+
 def test_rows_become_a_frame_where_pandas_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows([{"name": "a", "rho": 0.25}, {"name": "b", "rho": 1.0}], ("name",))
     with monkeypatch.context() as patch:

@@ -122,4 +122,13 @@ def test_a_search_takes_a_space_a_table_and_a_bound() -> None:
     )
     assert found["best"]["target"] is not None
     assert found.parameters <= 600_000
-    assert found.arch == found["best"]["arch"]
+    assert found.arch == found.best_["arch"]
+    # The runner-up is the second best that was observed, the place is counted among the 30 rows.
+    targets = sorted((row["target"] for row in found.history_ if row["target"]), reverse=True)
+    second = found.runner_up_
+    assert second is not None
+    assert [found.best_["target"], second["target"]] == targets[:2]
+    better = int((few.targets > targets[0]).sum())
+    assert found["place"] == {"table": few.name, "place": better + 1, "n": 30}
+    assert f"place {better + 1} among the 30 rows of {few.name}" in repr(found)
+    assert f"runner-up: target {targets[1]:.4g}, {second['parameters']:,} parameters" in repr(found)

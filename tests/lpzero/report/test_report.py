@@ -434,7 +434,7 @@ def test_what_the_loop_remarked_is_on_the_page_of_a_search(searched: Path, tmp_p
     # So few architectures are within the bounds that a step finds no new one.
     bounds = Constraints({"parameters": (None, 20_000.0)})
     constants = {"population": 8, "mutations": 4, "crossovers": 4, "steps": 6, "shape_moves": 0.0}
-    asked = Request("nano-gpt2", "trazor", "snip", constants=constants, constraints=bounds)
+    asked = Request("nano-gpt2", "trazor", "sum(params)", constants=constants, constraints=bounds)
     outcome = run_search(asked, out=tmp_path / "trazor")
     (remark,) = outcome.result["remarks"]
     assert remark in read(write(open_run(tmp_path / "trazor")).page).text
@@ -459,7 +459,7 @@ def test_the_page_of_a_budget_says_what_was_trained_and_why(tmp_path: Path) -> N
     assert list(edge.y) == [entry["target"] for entry in result["front"]]
     names = charts["convergence"].names
     assert "without a search: random, the median" in names
-    text = read(write(run, figures=()).page).text
+    text = read(write(run).page).text
     for entry in result["trace"]:
         assert json.dumps(entry["arch"]) in text
     assert text.count("the largest expected improvement") >= 2

@@ -7,7 +7,7 @@ import pytest
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import spearman
-from lpzero.scores import column_predictor
+from lpzero.scores import boosted_trees, column_predictor
 from lpzero.scores.column_predictor import predictor_scores, process_scores, ridge_scores
 from lpzero.scores.gaussian import Rough, Smooth, Sum
 
@@ -60,8 +60,56 @@ def test_no_target_of_other_rows_is_read() -> None:
         assert np.array_equal(scores(COLUMNS, ROWS, hidden), scores(COLUMNS, ROWS, LINEAR))
 
 
-def test_the_predictor_is_the_mean_of_formula_and_process() -> None:
-    formula = COLUMNS["useful"]
-    mean = predictor_scores(COLUMNS, ROWS, LINEAR, formula)
-    assert spearman(mean[TEST], LINEAR[TEST]) > spearman(formula[TEST], LINEAR[TEST])
-    assert mean.std() == pytest.approx(1.0, abs=0.3)
+@pytest.fixture
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosted_trees, "STAGES", (5, 20))
+
+
+FOLDS = [(np.setdiff1d(ROWS, part), part) for part in np.array_split(ROWS, 4)]
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_the_predictor_takes_from_each_part_what_holds_on_rows_left_out() -> None:
+    rng = np.random.default_rng(5)
+    noise, perfect = rng.standard_normal(N), LINEAR**3
+    for formula, least in ((noise, 0.9), (perfect, 0.99)):
+        folds = [(known, left, formula) for known, left in FOLDS]
+        scores = predictor_scores(COLUMNS, ROWS, LINEAR, formula, folds)
+        assert spearman(scores[TEST], LINEAR[TEST]) > least
+    assert scores.std() == pytest.approx(1.0, abs=0.3)
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_no_target_of_a_test_row_is_read_by_the_predictor() -> None:
+    hidden = np.where(np.arange(N) < 160, CURVED, np.nan)
+    folds = [(known, left, LINEAR) for known, left in FOLDS]
+    first, second = (
+        predictor_scores(COLUMNS, ROWS, targets, LINEAR, folds) for targets in (hidden, CURVED)
+    )
+    assert np.array_equal(first, second)
+
+
+def test_trees_answer_what_is_no_sum() -> None:
+    """The product of two signs, which no single column explains."""
+    rng = np.random.default_rng(2)
+    points = rng.standard_normal((600, 3))
+    target = np.sign(points[:, 0] * points[:, 1])
+    staged = boosted_trees.staged_scores(points, np.arange(400), target[:400])
+    errors = [float(np.mean((scores[400:] - target[400:]) ** 2)) for scores in staged]
+    assert len(staged) == len(boosted_trees.STAGES)
+    assert errors[-1] < 0.2  # of 1: a sum of functions of one column each explains nothing
+
+
+def test_a_question_is_the_best_of_all() -> None:
+    """Against every column and cut, one by one, for trees of one question."""
+    rng = np.random.default_rng(6)
+    bins, target = rng.integers(0, boosted_trees._BINS, (1, 50)), rng.standard_normal(50)
+    target += bins[0] > 40
+    [(column, at), *_] = boosted_trees._questions(bins, target, rng)
+
+    def explained(cut: int) -> float:
+        sides = [target[bins[0] > cut], target[bins[0] <= cut]]
+        return sum(float(of.sum() ** 2 / (len(of) + boosted_trees._PRIOR)) for of in sides)
+
+    assert column == 0
+    assert explained(at) == pytest.approx(max(map(explained, range(boosted_trees._BINS))))

@@ -134,3 +134,18 @@ def test_ranks_say_in_their_name_that_they_are_ranks() -> None:
     assert [str(tree) for tree in facts.summands] == [
         "rank-of-cost", "sqrt(rank-of-cost)", "square(rank-of-cost)",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("mul(sqrt(synflow), inverse(jacov))", [np.sqrt(2) / 3, 2 / -4, 4 / -5]),
+        ("sub(signed_log(grasp), log(synflow))", [np.log(3 / 2), -np.log(2 * 4), -np.log(16)]),
+        ("sqrt(mul(synflow, synflow))", [2.0, 4.0, 16.0]),
+    ],
+)
+def test_formulas_of_former_releases_keep_their_scores(text: str, scores: list[float]) -> None:
+    of = {"synflow": [2.0, 4.0, 16.0], "jacov": [3.0, -4.0, -5.0], "grasp": [2.0, -1.0, 0.0]}
+    values = Values(columns={name: np.array(column) for name, column in of.items()})
+    assert np.allclose(values.scores([parse(text)])[0], scores)
+    assert parse(str(parse(text))) == parse(text)

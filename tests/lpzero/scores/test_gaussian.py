@@ -20,6 +20,7 @@ from lpzero.scores.gaussian import (
     Process,
     Rough,
     Smooth,
+    SparseProcess,
     most_likely,
     normal_targets,
     one_thread,
@@ -213,3 +214,16 @@ def test_numbers_without_a_difference_have_the_score_zero() -> None:
 def test_normal_targets_keep_the_order() -> None:
     targets = np.array([5.0, -1.0, 3.0])
     assert normal_targets(targets) == pytest.approx(norm.ppf([2.5 / 3, 0.5 / 3, 1.5 / 3]))
+
+
+def test_a_sparse_process_around_all_points_is_the_process() -> None:
+    rng = np.random.default_rng(8)
+    points, new = rng.standard_normal((40, 3)), rng.standard_normal((7, 3))
+    targets = np.sin(points[:, 0]) + points[:, 1]
+    chosen = Hyperparameters(Plane(0.5) + Rough(1.0, 2.0), 0.1)
+    sparse = SparseProcess(chosen, points, targets, np.arange(40))
+    expected = Process(*chosen, points, targets).predict(new)
+    assert np.allclose(sparse.predict(new), expected, atol=1e-5)
+    few = SparseProcess(chosen, points, targets, np.arange(25)).predict(new)
+    ignorant = Process(*chosen, points[:25], targets[:25]).predict(new)
+    assert np.abs(few - expected).mean() < np.abs(ignorant - expected).mean()

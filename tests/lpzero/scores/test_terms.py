@@ -38,6 +38,7 @@ from lpzero.scores.terms import (
     BLOCK_REDUCTIONS,
     COUNTS,
     TermLanguage,
+    _distinct,
     shared_term_tables,
     stable_term_tables,
     term_table,
@@ -279,3 +280,9 @@ def test_the_depth_is_known_without_a_column(evaluator: Values) -> None:
     assert not isinstance(blocks, Rejected)
     assert blocks.tolist() == [one.n_blocks for one in SKETCHES]
     np.testing.assert_allclose(found, blocks * params)
+
+
+def test_of_terms_whose_logarithms_agree_up_to_shift_and_factor_the_first_is_kept() -> None:
+    one, other = np.random.default_rng(5).normal(size=(2, 12))
+    logs = np.stack([one, 2.5 * one + 3, other, -0.5 * one, other + 1e-3 * one, 1 - 4 * other])
+    assert _distinct(logs).tolist() == [0, 2, 4]

@@ -135,3 +135,13 @@ def test_a_part_of_the_space_has_the_rows_inside_or_a_surrogate_of_all() -> None
     user_modules.remember_space(nothing.name, nothing)
     with pytest.raises(TableError, match="cannot be read in space nano-gpt2-of-nothing"):
         evaluators.make("table", nothing, "nano-gpt2", None)
+
+
+def test_the_interval_has_as_many_rows_as_it_says() -> None:
+    table = made()
+    fitted = Surrogate(SPACE, table)
+    inside = 0
+    for target, predicted in zip(table.targets, fitted.held_out, strict=True):
+        low, high = fitted.interval(float(predicted))
+        inside += low <= target <= high
+    assert inside == round(0.95 * N)
