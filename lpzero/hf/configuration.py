@@ -134,6 +134,14 @@ def make_configuration(fields: Mapping[str, Any], place: str) -> Any:
     made = AutoConfig.for_model(fields["model_type"], **others)
     # The defaults of a type may name another model, too.
     checked_fields(made.to_dict(), place)
+    heads, shared = (
+        getattr(made, f"num_{kind}_heads", None) for kind in ("attention", "key_value")
+    )
+    # transformers builds such a model, which then cannot run.
+    if isinstance(heads, int) and isinstance(shared, int) and shared > 0 and heads % shared:
+        raise InputError(
+            f"num_attention_heads = {heads} is not divisible by num_key_value_heads = {shared}"
+        )
     return made
 
 

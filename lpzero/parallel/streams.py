@@ -8,12 +8,15 @@ the pool cannot say which one it died of, so that only the item that kills its w
 from __future__ import annotations
 
 import logging
+import sys
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lpzero.parallel.tasks import Answer, Died, Payload, Raised, dumps
 from lpzero.parallel.workers import Pool, Workers, opened
@@ -39,6 +42,7 @@ class Bar:
 
 
 _BAR_WIDTH = 20  # so that label, counts and times fit 80 columns
+_NOTEBOOK_WIDTH, _NOTEBOOK_PAUSE = 80, 0.2  # characters, and seconds between updates
 _OUTER: ContextVar[Bar | None] = ContextVar("outer", default=None)
 
 
@@ -87,8 +91,51 @@ def _shown() -> Progress:
         Rate(),
         bars.TimeRemainingColumn(),
     )
+    if "ipykernel" in sys.modules:
+        return _in_notebook(*columns)
     console = Console(stderr=True)
     return bars.Progress(*columns, console=console, transient=console.is_terminal)
+
+
+def _in_notebook(*columns: Any) -> Progress:
+    """Bars as the text of one output, which is updated: rich itself would ask for ipywidgets."""
+    from IPython.display import display
+    from rich import progress as bars
+    from rich.console import Console
+
+    class InNotebook(bars.Progress):
+        def start(self) -> None:
+            self.due = time.monotonic()
+            self.output = display(self.text(), raw=True, display_id=True)
+
+        def stop(self) -> None:
+            self.output.update(self.text(), raw=True)
+
+        def text(self) -> dict[str, str]:
+            written = StringIO()
+            page = Console(file=written, width=_NOTEBOOK_WIDTH, force_jupyter=False)
+            page.print(self.get_renderable())
+            return {"text/plain": written.getvalue().rstrip()}
+
+        def advance(self, *given: Any, **named: Any) -> None:
+            super().advance(*given, **named)
+            self.show()
+
+        def update(self, *given: Any, **named: Any) -> None:
+            super().update(*given, **named)
+            self.show()
+
+        def show(self) -> None:
+            if time.monotonic() >= self.due:
+                self.due = time.monotonic() + _NOTEBOOK_PAUSE
+                self.output.update(self.text(), raw=True)
+
+    return InNotebook(*columns, console=Console(file=StringIO(), force_jupyter=False))
+
+
+def is_watched() -> bool:
+    """Whether there is a terminal or a notebook in which a bar moves."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from lpzero.discover.record import CampaignRun
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.python.formula import FormulaObject
-from lpzero.python.functions import FILE, context, is_watched, load_table, run_verb
+from lpzero.python.functions import FILE, context, load_table, run_verb
 from lpzero.python.inputs import Data, SpaceLike, architecture, space_name, table_of
 from lpzero.python.matrix import matching_columns, read_targets, table_of_matrix
 from lpzero.python.rows import FormulaRow, GenerationRow, Rows
@@ -242,7 +242,7 @@ class Discovery:
         return {"start": tuple(dict.fromkeys((*(self.start or ()), *formulas)))}
 
     def _run(self, tables: tuple[Any, ...], given: Mapping[str, Any]) -> None:
-        from lpzero.parallel import whole_bar
+        from lpzero.parallel import is_watched, whole_bar
         from lpzero.report.notebook import run_of
 
         watched = is_watched() if self.progress is None else self.progress

@@ -6,13 +6,13 @@ Their options are those of the command line (`lpzero.python.signatures`).
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.options import Names, Repeated, SomeOf, make, options
+from lpzero.parallel import is_watched
 from lpzero.python.inputs import (
     NAME,
     AnyTable,
@@ -273,11 +273,6 @@ def run_verb(
     shown = is_watched() if progress is None else progress
     screen = Screen(shown, say=logger.info, watch=watch)
     return call(verb, make(kind, {**flat(kind, options), **given}), screen)
-
-
-def is_watched() -> bool:
-    """Whether there is a terminal or a notebook to show progress in."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def flat(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -259,14 +258,14 @@ def _continues(request: Request) -> list[str]:
 @contextmanager
 def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator[Resources]:
     """What the search runs on, and one bar or, where stderr is not a terminal, a line per step."""
-    from lpzero.parallel import whole_bar
+    from lpzero.parallel import is_watched, whole_bar
     from lpzero.search.cost import most_scored
     from lpzero.search.scorer import n_passes
 
     if not screen.progress:
         yield resources(request, None)
         return
-    is_terminal = sys.stderr.isatty()
+    is_terminal = is_watched()
     is_trained = evaluators.is_training(asked.evaluator)
     around = replace(resources(request, "scoring" if is_terminal else None), say=screen.say)
     line = _StepLine(asked.loop, asked.made_loop.last_step)

@@ -55,6 +55,17 @@ def test_only_what_can_be_built_is_drawn() -> None:
         space.validate(space.from_json(refused))
 
 
+def test_heads_that_key_value_heads_do_not_divide_are_drawn_again() -> None:
+    fields = {"vocab_size": 40, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1}
+    search = {"num_attention_heads": [2, 4], "num_key_value_heads": [1, 2, 4]}
+    given = {"model_type": "llama", "fields": fields, "search": search, "batch": [2, 4]}
+    space = make_space("grouped", given)
+    drawn = {tuple(space.to_json(space.sample(random.Random(i))).values()) for i in range(40)}
+    assert drawn == {(2, 1), (2, 2), (4, 1), (4, 2), (4, 4)}
+    with pytest.raises(ArchitectureError, match="2 is not divisible by num_key_value_heads = 4"):
+        space.validate(space.from_json(dict(zip(search, (2, 4), strict=True))))
+
+
 @pytest.mark.slow
 def test_sizes_are_those_of_the_model() -> None:
     space = made()
