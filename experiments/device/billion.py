@@ -3,45 +3,39 @@
     python -m experiments.device.billion --out runs/billion.jsonl
     python -m experiments.device.billion --hidden 3072 --layers 28 --dtype bfloat16 --only NAME
 
-Each proxy is scored by `lpzero score --hf` in a process of its own. The bare pass builds the same
-model and runs it forwards and backwards once. Memory is the peak of the process. The seconds are of
-the processor: the whole command's, and those of the proxy without building the network. Every
+Each proxy is scored by `lpzero score --hf` in a process of its own, a fork of this one, which has
+imported everything. The bare pass builds the same model and runs it forwards and backwards once.
+Memory is the peak of the process without what it has at its start. The seconds are of the processor
+with one thread: the whole command's, and those of the proxy without building the network. Every
 command is a line of `--out`, so the same script continues.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
+import io
 import json
 import os
-import subprocess
-import sys
+import resource
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import nn
+
 from experiments.measured import measured
+from lpzero import hf
+from lpzero.cli import main as lpzero_main
 
 BARE, FORWARD = "bare forward and backward pass", "bare forward pass"
 SINGLE = ("parameters", "engine-universal", "engine-universal@0.2", "sum(mul(abs(W), abs(G)))",
           "snip", "ntkt", "synflow")  # fmt: skip
 FIVE = SINGLE[2:]
 MEGABYTE = 1 << 10  # of the kilobytes that the kernel counts
-_BARE = """
-import sys, time, torch
-from contextlib import nullcontext
-from lpzero import hf
-torch.set_num_threads(1)
-model = hf.build(sys.argv[1], inputs=8, length=64, dtype=sys.argv[2])
-tokens = hf.batch(model, inputs=8, length=64)
-start = time.process_time()
-with torch.no_grad() if sys.argv[3] == "forward" else nullcontext():
-    logits = model(tokens, use_cache=False).logits
-if sys.argv[3] != "forward":
-    loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
-    loss.backward()
-print(time.process_time() - start)
-"""
 
 
 def main() -> None:
@@ -50,35 +44,33 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=2048)
     parser.add_argument("--layers", type=int, default=22)
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
-    parser.add_argument("--only", action="append", help="a proxy; repeatable")
+    parser.add_argument("--only", action="append", help="a proxy, beside the bare passes")
     parser.add_argument("--out", type=Path, default=Path("runs/billion.jsonl"))
     asked = parser.parse_args()
+    os.environ["LPZERO_MEMORY"] = "20GB"
+    torch.set_num_threads(1)
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    known = (
-        [json.loads(line) for line in asked.out.read_text().splitlines()]
-        if asked.out.exists()
-        else []
-    )
+    size = [asked.hidden, asked.layers, asked.dtype]
+    proxies = [(name,) for name in asked.only] if asked.only else [*((n,) for n in SINGLE), FIVE]
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "llama.json"
+        config.write_text(json.dumps(configuration(64, 1)))
+        score(("snip", "parameters"), str(config), asked.dtype)  # imports what the forks need
+        gc.freeze()
         config.write_text(json.dumps(configuration(asked.hidden, asked.layers)))
-        wanted: list[tuple[str, ...]] = [(BARE,), (FORWARD,), *((name,) for name in SINGLE), FIVE]
-        if asked.only:
-            wanted = [
-                names
-                for names in wanted
-                if len(names) == 1 and names[0] in (BARE, FORWARD, *asked.only)
-            ]
-        size = [asked.hidden, asked.layers, asked.dtype]
-        for names in wanted:
-            if any((row["names"], row["size"]) == (list(names), size) for row in known):
-                continue
-            row = {"names": names, "size": size, **run(names, config, asked.dtype)}
-            with asked.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-    rows = [json.loads(line) for line in asked.out.read_text().splitlines()]
-    print(table([row for row in rows if row["size"] == size]))
+        for names in [(BARE,), (FORWARD,), *proxies]:
+            if list(names) not in [row["names"] for row in rows_of(asked.out, size)]:
+                row = {"names": names, "size": size, **run(names, config, asked.dtype)}
+                with asked.out.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+    print(table(rows_of(asked.out, size)))
     print(measured())
+
+
+def rows_of(path: Path, size: list[Any]) -> list[dict[str, Any]]:
+    """What was measured of networks of that size."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [row for row in rows if row["size"] == size]
 
 
 def configuration(hidden: int, layers: int) -> dict[str, Any]:
@@ -91,30 +83,51 @@ def configuration(hidden: int, layers: int) -> dict[str, Any]:
 
 
 def run(names: tuple[str, ...], config: Path, dtype: str) -> dict[str, Any]:
-    """What one command takes: peak megabytes, seconds in all and of the proxy, the scores."""
-    kinds = {BARE: "both", FORWARD: "forward"}
-    if names[0] in kinds:
-        words = [sys.executable, "-c", _BARE, str(config), dtype, kinds[names[0]]]
-    else:
-        asked = [word for name in names for word in ("--proxy", name)]
-        words = [sys.executable, "-m", "lpzero", "score", "--hf", str(config), "--batch", "8"]
-        words += ["--length", "64", "--dtype", dtype, "--format", "json", *asked]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    environment["LPZERO_MEMORY"] = "20GB"
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
-    assert process.stdout is not None
-    text = process.stdout.read().decode()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    scores = [] if names[0] in kinds or process.returncode else json.loads(text)
-    own = float(text) if names[0] in kinds else sum(row["seconds"] for row in scores)
+    """What one command takes: peak megabytes, seconds in all and of the proxies, the scores."""
+    answer = config.with_name("answer.json")
+    answer.unlink(missing_ok=True)
+    process = os.fork()
+    if process == 0:
+        at_start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        act = bare_pass if names[0] in (BARE, FORWARD) else score
+        answer.write_text(json.dumps([at_start, act(names, str(config), dtype)]))
+        os._exit(0)
+    _, status, used = os.wait4(process, 0)
+    at_start, rows = json.loads(answer.read_text()) if status == 0 else (0, [])
     return {
-        "code": process.returncode,
-        "megabytes": used.ru_maxrss // MEGABYTE,
-        "seconds": round(used.ru_utime + used.ru_stime, 1),
-        "own_seconds": round(own, 1),
-        "scores": {row["proxy"]: row["score"] or row["reason"] for row in scores},
+        "code": os.waitstatus_to_exitcode(status),
+        "megabytes": (used.ru_maxrss - at_start) // MEGABYTE,
+        "seconds": round(used.ru_utime + used.ru_stime, 2),
+        "own_seconds": round(sum(row["seconds"] for row in rows), 2),
+        "scores": {row["proxy"]: row["score"] or row["reason"] for row in rows},
     }
+
+
+def bare_pass(names: tuple[str, ...], config: str, dtype: str) -> list[dict[str, Any]]:
+    """The processor seconds of one pass over the batch."""
+    model = hf.build(config, inputs=8, length=64, dtype=dtype)
+    tokens = hf.batch(model, inputs=8, length=64)
+    is_both, start = names == (BARE,), time.process_time()
+    with torch.set_grad_enabled(is_both):
+        logits = model(tokens, use_cache=False).logits
+    if is_both:
+        nn.functional.cross_entropy(
+            logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()
+        ).backward()
+    seconds = time.process_time() - start
+    return [{"proxy": names[0], "score": 0.0, "reason": None, "seconds": seconds}]
+
+
+def score(names: tuple[str, ...], config: str, dtype: str) -> list[dict[str, Any]]:
+    """The rows that `lpzero score` prints."""
+    words = ["score", "--hf", config, "--batch", "8", "--length", "64", "--dtype", dtype]
+    words += ["--format", "json", *(word for name in names for word in ("--proxy", name))]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = lpzero_main.run(words)
+    assert code == 0, printed.getvalue()
+    rows: list[dict[str, Any]] = json.loads(printed.getvalue())
+    return rows
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -124,14 +137,11 @@ def table(rows: list[dict[str, Any]]) -> str:
              "|---|---|---|---|---|---|"]  # fmt: skip
     for row in rows:
         memory, seconds = (row[key] / bare[key] for key in ("megabytes", "own_seconds"))
-        name = (
-            row["names"][0]
-            if len(row["names"]) == 1
-            else f"the last {len(row['names'])} in one call"
-        )
-        shown = name if name in (BARE, FORWARD) or " in one " in name else f"`{name}`"
+        is_one = len(row["names"]) == 1
+        name = row["names"][0] if is_one else f"the last {len(row['names'])} in one call"
+        shown = f"`{name}`" if is_one and name not in (BARE, FORWARD) else name
         lines.append(
-            f"| {shown} | {row['megabytes'] / 1024:.2f} | {memory:.2f} | {row['own_seconds']:.1f}"
+            f"| {shown} | {row['megabytes'] / 1024:.2f} | {memory:.2f} | {row['own_seconds']:.2f}"
             f" | {seconds:.2f} | {row['seconds']:.1f} |"
         )
     return "\n".join(lines)

@@ -198,9 +198,13 @@ def _print_held_out(medians: dict[str, Any] | None) -> None:
 
 
 def show_exhaust(outcome: Outcome, request: Any) -> None:
-    """Print the best formulas, the counters, the winner on every part and the verdict."""
+    """Print the verdict, the best formulas, the counters, and the winner on every part."""
     result, form = outcome.result, "table"
     [table] = result["tables"]
+    best = result["best"]
+    if best is not None:
+        _print_headlines(result)
+        output.say()
     head = (
         f"{table['name']}: {table['target']}, space {table['space']}, chosen on"
         f" {table['n']['train']} architectures, tested on {table['n']['test']}"
@@ -212,20 +216,19 @@ def show_exhaust(outcome: Outcome, request: Any) -> None:
     beside += result["counters"]
     rows = [_rho_row("counter", line["proxy"], line["rho"]) for line in beside]
     output.print_rows(rows, form)
-    best = result["best"]
     output.say()
     if best is not None:
         judged = best["judged"][table["name"]]
         rows = [{"best on": part, **judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         output.say()
-        _print_headlines(result)
     print_verdict(result)
     output.say(
         f"{result['evaluated']:,} formulas evaluated{_screened(result)},"
         f" {sum(result['rejected'].values()):,} rejected, {result['seconds']:.1f} s; the measures"
         f" are in {result['out']}"
     )
+    output.say(f"next: lpzero report {shlex.quote(result['out'])}")
 
 
 def _screened(result: dict[str, Any]) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -78,6 +82,21 @@ def test_a_study_begins_with_the_starts_and_becomes_a_table() -> None:
     columns = lpzero.optuna.from_study(study)
     assert columns.targets.tolist() == table.targets.tolist()
     assert columns.space is None
+
+
+def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2] / "docs" / "from-optuna.md"
+    [code] = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    module = ModuleType("my_space")
+    vars(module).update(SPACE=SPACE, train=lambda arch, seed: height(arch))
+    monkeypatch.setitem(sys.modules, "my_space", module)
+    fitted: list[Any] = []
+    monkeypatch.setattr(lpzero.Discovery, "fit", lambda self, table: fitted.append(table))
+    names: dict[str, Any] = {}
+    exec(compile(code, str(page), "exec"), names)  # noqa: S102
+    assert len(names["study"].trials) == 30
+    assert len(names["table"]) == 30
+    assert fitted == [names["table"]]
 
 
 def test_what_cannot_be_a_study_is_refused_in_one_line() -> None:

@@ -6,6 +6,7 @@ that code makes on the processor instead of the network's device is found withou
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,12 @@ def test_every_proxy_stays_on_its_device() -> None:
             copied.add(name)
     assert copied == set(COPIED)
     assert network.device == torch.device("meta")
+
+
+def test_the_page_lists_the_proxies_that_copy() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "your-own-model.md").read_text()
+    rows = [line.strip() for line in page.splitlines() if line.strip().startswith("| `")]
+    assert rows == [f"| `{name}` | {reason} |" for name, reason in COPIED.items()]
 
 
 def test_a_training_step_stays_on_its_device() -> None:

@@ -127,7 +127,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 # Verbs that need the space of a run or of a table, and therefore look up what the file names.
 LOOK_UP = {
-    "counters", "discover", "exhaust", "export", "leaderboard", "rank", "score", "search",
+    "counters", "discover", "exhaust", "export", "rank", "score", "search",
     "specialise", "stats",
 }  # fmt: skip
 # Options of texts that are no files, or that the user writes as code of their own (`is_code`).
