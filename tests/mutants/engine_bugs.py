@@ -130,6 +130,18 @@ BUGS = (
         ("LEVEL = 0.95", "LEVEL = 0.9", "intervals of 90%"),
         ("key = len(counts), y.tobytes()", "key = len(counts), b\"\"", "targets of one size are taken for each other"),
     ]),
+    Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_bootstrap.py"], [
+        ("left = (1 - sg * sg) * (1 - gt * gt)", "left = 1 - sg * sg", "a partial rho that is not one"),
+    ]),
+    Bugs("lpzero/judgement/mean_ranks.py", [_T + "judgement/test_mean_ranks.py"], [
+        ("rank(-column)", "rank(column)", "the smallest is ranked first"),
+        ("/ math.sqrt(2)", "", "a critical difference without its root"),
+    ]),
+    Bugs("lpzero/proxies/leaderboard.py", [_T + "proxies/test_leaderboard.py"], [
+        ("\"counts_only\": not low > 0", "\"counts_only\": not high > 0", "only what is below the count counts only"),
+        ("state = COMPLETE if n == len(table) else PARTIAL", "state = COMPLETE", "a part of the rows is called all"),
+        ("            return {measures[0]: _one_line(error)}", "            return {}", "a refusal has no reason"),
+    ]),
     Bugs("lpzero/judgement/large_resamples.py", [_T + "judgement/test_bootstrap.py"], [
         ("below + 0.5 * weights + 0.5", "below + 0.5", "ties inside a resample"),
     ]),

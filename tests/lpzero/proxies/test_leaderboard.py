@@ -44,6 +44,11 @@ def test_a_proxy_that_says_what_the_count_says_only_counts(tmp_path: Path) -> No
     better = made.cell(column(TABLE.targets), noise)
     assert better["rho_given_count"] > 0.9
     assert not better["counts_only"]
+    drawn = np.random.default_rng(1).permutation(N).astype(float)
+    unrelated = made.cell(column(drawn), COUNT)
+    low, high = unrelated["rho_given_count_ci"]
+    assert low <= 0 < high
+    assert unrelated["counts_only"]
     # The other way round it adds nothing that can be used: its direction is declared.
     assert made.cell(column(-TABLE.targets), noise)["counts_only"]
 
