@@ -22,7 +22,7 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
-from lpzero.arrays import FloatArray, LabelArray
+from lpzero.arrays import FloatArray, IntArray, LabelArray
 from lpzero.cli.options import cache_option, data_option
 from lpzero.discover.discovery import Campaign
 from lpzero.discover.levels import choose_level, row_folds
@@ -88,31 +88,43 @@ def within(name: str, cache: str | None, data: str | None) -> Iterator[dict[str,
         scores["formula"][left_out] = choice.level.scores(product)[left_out]
         scores[BEST_COUNT][left_out] = best_count(table, known).scores[left_out]
         levels.append(choice.chosen)
-    ordered = {name: _pairs_by_group(of, table.targets, groups) for name, of in scores.items()}
-    n = ordered[BEST_COUNT][:, 1].sum()
-    difference = ordered["formula"][:, 0] - ordered[BEST_COUNT][:, 0]
-    drawn = np.random.default_rng(0).integers(len(difference), size=(2000, len(difference)))
-    shares = difference[drawn].sum(axis=1) / ordered[BEST_COUNT][:, 1][drawn].sum(axis=1)
-    low, high = np.percentile(shares, [2.5, 97.5])
-    for kind, pairs in ordered.items():
-        row = {"": kind, "pairs ordered": f"{pairs[:, 0].sum():g} of {n:g}"}
+    measured = {name: _by_group(of, table.targets, groups) for name, of in scores.items()}
+    pairs, rows = measured[BEST_COUNT][:, 1], measured[BEST_COUNT][:, 3]
+    drawn = np.random.default_rng(0).integers(len(pairs), size=(2000, len(pairs)))
+    for kind, of in measured.items():
+        row = {
+            "": kind,
+            "pairs ordered": f"{of[:, 0].sum():g} of {pairs.sum():g}",
+            "rho": f"{of[:, 2].sum() / rows.sum():.3f}",
+        }
         if kind == "formula":
+            ahead = of - measured[BEST_COUNT]
             row["levels"] = ", ".join(levels)
-            row["difference in the share"] = (
-                f"{difference.sum() / n:+.3f} ({low:+.3f} to {high:+.3f})"
-            )
+            row["difference in the share"] = _interval(ahead[:, 0], pairs, drawn)
+            row["difference in rho"] = _interval(ahead[:, 2], rows, drawn)
         yield row
 
 
-def _pairs_by_group(scores: FloatArray, targets: FloatArray, groups: LabelArray) -> FloatArray:
-    """Of each group with a pair (G, 2): the pairs ordered as the targets are, and all pairs."""
-    found = []
+def _by_group(scores: FloatArray, targets: FloatArray, groups: LabelArray) -> FloatArray:
+    """Of each group with a pair (G, 4): pairs ordered as the targets are, pairs, n rho, and n rows.
+
+    Groups of two count, unlike in the judgement's rho within groups: most have two to four rows.
+    """
+    measured = []
     for label in np.unique(groups):
         rows = groups == label
         pairs = pairs_within(scores[rows], targets[rows], groups[rows])
         if pairs is not None:
-            found.append((pairs.share * pairs.n, pairs.n))
-    return np.array(found)
+            n, rho = rows.sum(), spearman(scores[rows], targets[rows])
+            measured.append((pairs.share * pairs.n, pairs.n, n * rho, n))
+    return np.array(measured)
+
+
+def _interval(ahead: FloatArray, weights: FloatArray, drawn: IntArray) -> str:
+    """The mean with its 95% interval over resampled groups."""
+    means = ahead[drawn].sum(axis=1) / weights[drawn].sum(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return f"{ahead.sum() / weights.sum():+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 @click.command()
@@ -125,7 +137,8 @@ def _pairs_by_group(scores: FloatArray, targets: FloatArray, groups: LabelArray)
 def main(of_groups: str | None, cache: str | None, data: str | None) -> None:
     """Print the counters of all three tables, or what orders decoders of equal depth and width."""
     if of_groups is not None:
-        columns = ("", "pairs ordered", "difference in the share", "levels")
+        measures = ("pairs ordered", "difference in the share", "rho", "difference in rho")
+        columns = ("", *measures, "levels")
         print(markdown(list(within(of_groups, cache, data)), columns))
         return
     print(markdown([row for name in TABLES for row in rows(load(name, data))], COLUMNS))
