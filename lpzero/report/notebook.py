@@ -38,6 +38,9 @@ class Page:
         write_text(Path(path), self.html)
         return Path(path)
 
+    def __repr__(self) -> str:
+        return f"Page({len(self.html):,} characters of HTML; save(path) writes it)"
+
     def _repr_html_(self) -> str:
         frame = 'width="100%" height="900" style="border: 0"'
         return f'<iframe {frame} title="report" srcdoc="{escape(self.html)}"></iframe>'

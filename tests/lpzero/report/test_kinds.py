@@ -283,6 +283,7 @@ def test_a_notebook_has_the_same_figures_without_a_directory(campaign: Path) -> 
     page = notebook.page(found)
     assert found.result_["verdict"].split(";")[0].split("'")[0] in page.html
     assert page._repr_html_().count("<iframe") == 1
+    assert repr(page) == f"Page({len(page.html):,} characters of HTML; save(path) writes it)"
     with pytest.raises(InputError, match="there are: rivals-made-up"):
         notebook.plot(found, "nothing")
     with pytest.raises(InputError, match="run\\(\\) first"):
