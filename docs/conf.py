@@ -22,7 +22,7 @@ author = copyright = "the LPZero engine developers"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 include_patterns = ["*.md", "docs/**.md", "docs/examples/*.ipynb"]
-include_patterns += ["experiments/**/README.md", "tests/**/README.md"]
+include_patterns += ["experiments/README.md", "experiments/**/README.md", "tests/**/README.md"]
 # Notebooks are run when they are built, in a folder of their own; an error ends the build.
 nb_execution_mode = "force"
 nb_execution_in_temp = nb_execution_raise_on_error = nb_merge_streams = True
