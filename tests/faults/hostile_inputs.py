@@ -46,6 +46,7 @@ HONEST = {
     "discover": f"{_DISCOVER} --out NEW",
     "exhaust": f"exhaust {_ROWS} --permutations 0 --top 3 --out NEW",
     "export": "export HONEST_CAMPAIGN --to json",
+    "leaderboard": "leaderboard nano-rnn --proxy depth --quiet --out NEW",
     "rank": f"rank {_ROWS} --proxy snip",
     "rank, columns": "rank HONEST_COLUMNS --target accuracy --proxy cost",
     "rank, predictor": f"rank {_ROWS} --proxy HONEST_PREDICTOR",

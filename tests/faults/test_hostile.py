@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.faults import hostile_inputs
 from tests.faults.hostile import FAILURES, MOST_MEGABYTES, MOST_SECONDS, Measured, judge
+from tests.lpzero.verbs import attacks
 
 HONEST = Measured(0, "a table\n", "", 3.0, 400.0, (), False)
 REFUSED = Measured(2, "", "note: it is odd\nerror: it is hostile\n", 3.5, 410.0, (), False)
@@ -25,6 +27,12 @@ FAILED: dict[str, dict[str, Any]] = {
     "too slow": {"seconds": HONEST.seconds + MOST_SECONDS + 0.1},
     "too large": {"megabytes": HONEST.megabytes + MOST_MEGABYTES + 1},
 }
+
+
+def test_every_attacked_verb_has_an_honest_command() -> None:
+    words = {verb: " ".join(lines).split() for verb, lines in attacks.COMMANDS.items()}
+    attacked = {verb for verb, of in words.items() if any(word.isupper() for word in of)}
+    assert attacked <= {name.split(",")[0] for name in hostile_inputs.HONEST}
 
 
 def test_a_line_and_exit_code_two_is_a_refusal() -> None:
