@@ -29,7 +29,7 @@ from lpzero.supernet.one_shot import SupernetRequest, SupernetSettings, train_su
 from lpzero.supernet.selection import N_BINS, usual_preferred
 from lpzero.supernet.trained import open_supernet
 
-FORMULA = "engine-universal"
+FORMULA = "engine-universal@0.2"
 
 
 @click.command()

@@ -44,7 +44,7 @@ PROXIES = (
     "jacobian-cosine",
     "jacobian-covariance",
 )
-FORMULAS = ("lpzero-gpt2", "lpzero-flexibert", "engine-universal")
+FORMULAS = ("lpzero-gpt2", "lpzero-flexibert", "engine-universal@0.2")
 
 
 def settings() -> list[Minibatch]:
